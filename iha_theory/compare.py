@@ -1,0 +1,138 @@
+"""The one comparison: two arrays, a relation, and the domain that says what an answer is worth."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from iha_theory.claims import Relation, Verdict, Witness
+from iha_theory.scalars import BALLS, FLOATS, RESIDUES, Domain, Residues, object_array
+
+_LONGEST = 60
+
+
+class Outcome(NamedTuple):
+    """A verdict, the place that shows it, and the bound or radius that it was reached with."""
+
+    verdict: Verdict
+    witness: Witness | None = None
+    remark: str = ""
+
+
+def compare(relation: Relation, left: Any, right: Any, domain: Domain, bound: Any = None) -> Outcome:
+    """Judge ``left`` relation ``right``, element by element.
+
+    Args:
+        left, right: arrays of one shape, nested lists or single scalars; a single scalar on one side is compared with
+            every element of the other.
+        domain: the domain that every element must belong to.
+        bound: for floats, the largest |left - right| that rounding can explain, element by element.
+
+    Returns:
+        HOLDS or FAILS where the domain decides; AGREES where an equality was only not refuted; OPEN where nothing was
+        decided. A failed ``=``, ``<`` or ``≤`` and a ``≠`` that holds carry a witness.
+
+    Raises:
+        ValueError: shapes differ, nothing to compare, a float that is no number, floats without a bound.
+        TypeError: an element outside the domain.
+    """
+    left, right = _side(left), _side(right)
+    for name, side in (("left", left), ("right", right)):
+        if (index := domain.foreign(side)) is not None:
+            element = side if side.dtype != object else side[index]
+            raise TypeError(f"{name} side, index {index}: {type(element).__name__} is none of the {domain.name}")
+    if left.shape != right.shape and left.ndim and right.ndim:
+        raise ValueError(f"left side has shape {left.shape}, right side {right.shape}; compare arrays of one shape")
+    if not left.size or not right.size:
+        raise ValueError(f"nothing to compare: shapes {left.shape} and {right.shape}")
+    left, right = np.broadcast_arrays(left, right, subok=True)
+    if domain is FLOATS:
+        return _floats(relation, left, right, bound)
+    if domain is BALLS:
+        return _balls(relation, left, right)
+    if domain is RESIDUES:
+        if relation not in (Relation.EQUAL, Relation.DIFFERENT):
+            raise TypeError("residues are not ordered; compare them with = or ≠")
+        if left.prime != right.prime:
+            raise TypeError(f"residues modulo {left.prime} against residues modulo {right.prime}")
+        left, right = (object_array(np.asarray(side).astype(int)) for side in (left, right))
+    return _exact(relation, left, right)
+
+
+def _side(value: Any) -> np.ndarray:
+    if isinstance(value, Residues | np.ndarray) and value.dtype.kind in "Of":
+        return value
+    if isinstance(value, float):
+        return np.asarray(value, dtype=np.float64)
+    return object_array(value)
+
+
+def _witness(index: tuple[int, ...], left: Any, right: Any) -> Witness:
+    def text(value: Any) -> str:
+        shown = repr(float(value)) if isinstance(value, np.floating) else str(value)
+        return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST - 3]}..."
+
+    return Witness(tuple(int(i) for i in index), text(left[index]), text(right[index]))
+
+
+def _exact(relation: Relation, left: np.ndarray, right: np.ndarray) -> Outcome:
+    parts = {
+        Relation.EQUAL: lambda a, b: not a - b == 0,
+        Relation.DIFFERENT: lambda a, b: not a - b == 0,
+        Relation.AT_MOST: lambda a, b: not a <= b,
+        Relation.LESS: lambda a, b: not a < b,
+    }[relation]
+    found = next((index for index in np.ndindex(left.shape) if parts(left[index], right[index])), None)
+    witness = None if found is None else _witness(found, left, right)
+    if relation is Relation.DIFFERENT:
+        return Outcome(Verdict.FAILS if witness is None else Verdict.HOLDS, witness)
+    return Outcome(Verdict.HOLDS if witness is None else Verdict.FAILS, witness)
+
+
+def _balls(relation: Relation, left: np.ndarray, right: np.ndarray) -> Outcome:
+    pairs = [(index, left[index], right[index]) for index in np.ndindex(left.shape)]
+    radius = max(max(float(a.rad()), float(b.rad())) for _, a, b in pairs)
+    remark = f"radius {radius:.1e}"
+    if not np.isfinite(radius):
+        raise ValueError("a ball without a finite radius decides nothing; raise the precision")
+    apart = next((index for index, a, b in pairs if not a.overlaps(b)), None)
+    if relation is Relation.EQUAL:
+        if apart is None:
+            return Outcome(Verdict.AGREES, None, remark)
+        return Outcome(Verdict.FAILS, _witness(apart, left, right), remark)
+    if relation is Relation.DIFFERENT:
+        if apart is None:
+            return Outcome(Verdict.OPEN, None, remark)
+        return Outcome(Verdict.HOLDS, _witness(apart, left, right), remark)
+    strict = relation is Relation.LESS
+    refuted = next((index for index, a, b in pairs if (a >= b if strict else a > b)), None)
+    if refuted is not None:
+        return Outcome(Verdict.FAILS, _witness(refuted, left, right), remark)
+    certain = all(a < b if strict else a <= b for _, a, b in pairs)
+    return Outcome(Verdict.HOLDS if certain else Verdict.OPEN, None, remark)
+
+
+def _floats(relation: Relation, left: np.ndarray, right: np.ndarray, bound: Any) -> Outcome:
+    if bound is None:
+        raise ValueError("floats are compared only within a computed bound; the claim gives none")
+    bound = np.broadcast_to(np.asarray(bound, dtype=np.float64), left.shape)
+    for name, side in (("left side", left), ("right side", right), ("bound", bound)):
+        if not np.isfinite(side).all():
+            raise ValueError(f"{name}: not a finite number at index {tuple(np.argwhere(~np.isfinite(side))[0])}")
+    gap = left - right
+    remark = f"largest difference {np.abs(gap).max():.1e}, bound {bound.max():.1e}"
+    beyond = np.abs(gap) > bound
+    first = tuple(np.argwhere(beyond)[0]) if beyond.any() else None
+    if relation is Relation.EQUAL:
+        if first is None:
+            return Outcome(Verdict.AGREES, None, remark)
+        return Outcome(Verdict.FAILS, _witness(first, left, right), remark)
+    if relation is Relation.DIFFERENT:
+        if first is None:
+            return Outcome(Verdict.OPEN, None, remark)
+        return Outcome(Verdict.HOLDS, _witness(first, left, right), remark)
+    refuted = gap > bound
+    if refuted.any():
+        return Outcome(Verdict.FAILS, _witness(tuple(np.argwhere(refuted)[0]), left, right), remark)
+    return Outcome(Verdict.HOLDS if (gap < -bound).all() else Verdict.OPEN, None, remark)

@@ -1,0 +1,165 @@
+"""Evidence for people: a table, a summary, the errata, JSON. It reads rows and computes no mathematics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from iha_theory.claims import Evidence, Means, Scope, Theorem, Verdict
+from iha_theory.verify import claims_of, strongest
+
+SCOPES = {
+    Scope.INPUT: "this input",
+    Scope.GRAPH: "every X on this graph",
+    Scope.SIZE: "every input of this size",
+    Scope.ALL: "every size",
+}
+MEANS = {
+    Means.FLOAT: "float64 within a bound",
+    Means.BALL: "enclosure",
+    Means.RESIDUE: "residues",
+    Means.EXACT: "exact",
+    Means.PROOF: "machine-checked proof",
+}
+LEGEND = """How to read a row. Its scope says what the verdict speaks of: this input < every X on this graph < every input of
+this size < every size. Its means say how it is known: float64 < enclosure < residues < exact < machine-checked proof.
+"agrees": an equality that rounding or an enclosure cannot refute, never more. A printed statement that does not hold
+"fails" with a witness: the index where the two sides part, and both values; what holds instead stands below it."""
+
+
+def verdict_text(row: Evidence) -> str:
+    """The verdict in words, with a mark where it is not the expected one."""
+    text = row.verdict.value
+    if not row.is_expected:
+        return f"{text} (UNEXPECTED: {row.expect.value} was expected)"
+    return f"{text}, as expected" if row.verdict is Verdict.FAILS else text
+
+
+def table(rows: Iterable[Evidence], catalogue: Sequence[Theorem]) -> Iterator[str]:
+    """The full table, line by line: for each claim its sentence, then one line for each case."""
+    titles = {theorem.number: theorem.title for theorem in catalogue}
+    for number, of_theorem in groupby(rows, key=lambda row: row.theorem):
+        name = heading(number)
+        yield ""
+        yield f"{name}: {titles[number]}"
+        yield "=" * (len(name) + 2 + len(titles[number]))
+        claims: dict[str, list[Evidence]] = {}
+        for row in of_theorem:
+            claims.setdefault(row.claim, []).append(row)
+        for found in claims.values():
+            kind = f"erratum {found[0].erratum}, " if found[0].erratum else ""
+            printed = "printed: " if found[0].expect is Verdict.FAILS else ""
+            yield f"  {found[0].claim}: {kind}{printed}{found[0].says}"
+            width = min(56, max(len(row.case) for row in found))
+            for row in found:
+                known = f"{SCOPES[row.scope]:<24}  {MEANS[row.means]:<22}"
+                note = f"  {row.remark}" if row.remark else ""
+                yield f"      {row.case:<{width}}  {known}  {verdict_text(row)}{note}"
+                if row.witness is not None:
+                    yield f"      {'':<{width}}  witness {row.witness}"
+
+
+def heading(number: str) -> str:
+    """``Theorem 3 (6)`` for a theorem's number, the text itself for an appendix."""
+    return f"Theorem {number}" if number[0].isdigit() else number
+
+
+def _grid(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(header, *lines, strict=True)]
+    for line in (header, ["-" * width for width in widths], *lines):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def summary_rows(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> list[tuple[str, ...]]:
+    """For each claim: theorem, claim, sentence, verdict, strongest scope and means, number of cases.
+
+    A numbered result without evidence has one row, ``stated, not checked``.
+    """
+    lines: list[tuple[str, ...]] = []
+    for theorem in catalogue:
+        mine = [row for row in rows if row.theorem == theorem.number]
+        if not mine:
+            lines.append((heading(theorem.number), "-", theorem.statement, "stated, not checked", "-", "-", "0"))
+        for claim in dict.fromkeys(row.claim for row in mine):
+            found = [row for row in mine if row.claim == claim]
+            best = strongest(found) or max(found, key=lambda row: (not row.is_expected, row.scope, row.means))
+            says = f"printed: {best.says}" if best.expect is Verdict.FAILS else best.says
+            lines.append((heading(theorem.number), claim, says, verdict_text(best), SCOPES[best.scope],
+                          MEANS[best.means], str(len(found))))
+    return lines
+
+
+def coverage(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator[str]:
+    """The closing table: every numbered statement, its claims, and the strongest evidence for each."""
+    lines = [(number, claim, verdict, scope, means, cases)
+             for number, claim, _, verdict, scope, means, cases in summary_rows(rows, catalogue)]
+    yield from _grid(("statement", "claim", "verdict", "strongest scope", "means", "cases"), lines)
+
+
+def markdown(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
+    """The summary as a Markdown table, for the README."""
+    lines = ["| statement | claim | verdict | holds for | known by | cases |", "|---|---|---|---|---|---|"]
+    for number, claim, says, verdict, scope, means, cases in summary_rows(rows, catalogue):
+        cells = (number, f"`{claim}`: {says}" if claim != "-" else says, verdict, scope, means, cases)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def errata(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator[str]:
+    """Every erratum: where, what is printed, what was found and with which witness, and what holds instead."""
+    count = 0
+    for theorem in catalogue:
+        for erratum in theorem.errata:
+            count += 1
+            yield f"{count}. {erratum.id} ({erratum.kind}): {erratum.where}"
+            yield f"   {erratum.says}"
+            for claim in (erratum.printed, *erratum.corrected):
+                label = "printed" if claim is erratum.printed else "instead"
+                yield f"   {label}: {claim.says}"
+                found = [row for row in rows if row.theorem == theorem.number and row.claim == claim.id]
+                for row in found:
+                    yield f"      {verdict_text(row)}: {row.case} [{SCOPES[row.scope]}, {MEANS[row.means]}]"
+                    if row.witness is not None:
+                        yield f"      witness {row.witness}"
+            yield ""
+    yield f"{count} errata"
+
+
+def claims(catalogue: Sequence[Theorem]) -> Iterator[str]:
+    """Every claim as an equation in words, with the theorem it belongs to; nothing is computed."""
+    for theorem in catalogue:
+        yield f"{heading(theorem.number)}: {theorem.title} [{theorem.source}]"
+        yield f"  {theorem.statement}"
+        for section in theorem.sections:
+            for claim, erratum in claims_of(section):
+                kind = f"  (erratum {erratum}{', printed' if claim.expect is Verdict.FAILS else ''})" if erratum else ""
+                yield f"    {theorem.key}/{claim.id}  [{claim.relation.value}]  {claim.says}{kind}"
+        if not theorem.sections:
+            yield "    stated, not checked"
+
+
+def as_json(rows: Iterable[Evidence]) -> str:
+    """The rows as one JSON document: a list of objects, in order, without times or machine."""
+    return json.dumps([_plain(row) for row in rows], indent=1, ensure_ascii=False) + "\n"
+
+
+def _plain(row: Evidence) -> dict[str, Any]:
+    witness = row.witness
+    return {
+        "theorem": row.theorem,
+        "claim": row.claim,
+        "says": row.says,
+        "relation": row.relation,
+        "case": row.case,
+        "scope": row.scope.name,
+        "means": row.means.name,
+        "verdict": row.verdict.name,
+        "expected": row.expect.name,
+        "is_expected": row.is_expected,
+        "witness": None if witness is None else
+        {"index": list(witness.index), "left": witness.left, "right": witness.right},
+        "remark": row.remark,
+        "erratum": row.erratum,
+    }
