@@ -2,6 +2,7 @@
 #   make verify    judge every claim of the theorems and print the table (needs neither torch nor the test tools)
 #   make test      the tests
 #   make check     lint, types and tests
+#   make proofs    run the proof checker over proofs/ and write the list of what it accepted
 #   make docs      regenerate the worked examples and the README's table
 #   make bench     measure against the baselines
 #   make mutants   run the mutation tool and list the survivors
@@ -9,7 +10,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PIP = .venv/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: verify test check lint types docs bench mutants clean venv
+.PHONY: verify test check lint types docs proofs bench mutants clean venv
 
 verify: .venv/core
 	.venv/bin/iha-theory verify
@@ -25,6 +26,9 @@ lint: .venv/dev
 
 types: .venv/dev
 	.venv/bin/pyright
+
+proofs: .venv/core
+	.venv/bin/python proofs/check.py
 
 docs: .venv/core
 	.venv/bin/python docs/generate.py

@@ -17,12 +17,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from constructions.blocks import Cover as Cover, full_cover as full_cover, tiled_cover as tiled_cover
     from constructions.catalogue import BOOK as BOOK, CATALOGUE as CATALOGUE
+    from constructions.counting import (
+        count_matches as count_matches,
+        counting_mlp as counting_mlp,
+        counting_relu_mlp as counting_relu_mlp,
+    )
+    from constructions.inclusions import free_inclusion as free_inclusion, inclusion as inclusion
+    from constructions.repeated_tokens import separating_layer as separating_layer
+    from constructions.shifts import cyclic_shifts as cyclic_shifts, cyclic_shifts_mha as cyclic_shifts_mha
     from constructions.theorem_1_operator_count import polynomial_filter_mha as polynomial_filter_mha
     from constructions.theorem_3_polynomial_filter import polynomial_filter as polynomial_filter
 
 _HOME = {
     "blocks": "Cover full_cover tiled_cover",
     "catalogue": "BOOK CATALOGUE",
+    "counting": "count_matches counting_mlp counting_relu_mlp",
+    "inclusions": "free_inclusion inclusion",
+    "repeated_tokens": "separating_layer",
+    "shifts": "cyclic_shifts cyclic_shifts_mha",
     "theorem_1_operator_count": "polynomial_filter_mha",
     "theorem_3_polynomial_filter": "polynomial_filter",
 }

@@ -109,11 +109,20 @@ def bank(build: Build, *, domain: Domain, k: int, d: int, n: int = 0, graph: Gra
     a = domain.array(entries)
     weights = build(a)
     if features is None:
-        bound, denominator = expansion_bound(weights, n)
-        row, common = row_sum(a)
-        scaled = bound * common ** (k - 1) + denominator * (row * common) ** (k - 1)
-        features = generic_features(n, d, scaled)
+        features = deciding_features(weights, a, k, d)
     return _with_oracle(weights, a, domain.array(features), k, d)
+
+
+def deciding_features(weights: IHA, a: np.ndarray, k: int, d: int, projection: np.ndarray | None = None) -> np.ndarray:
+    """Features (n, d), integers, at which output and bank agree only if they agree for every X.
+
+    It holds for layers whose queries and keys read positions only: then both sides are affine in X, with coefficients
+    below the bound that is computed here (see :func:`constructions.blocks.generic_features`).
+    """
+    bound, denominator = expansion_bound(weights, a.shape[0], projection)
+    row, common = row_sum(a)
+    scaled = bound * common ** (k - 1) + denominator * (row * common) ** (k - 1)
+    return generic_features(a.shape[0], d, scaled)
 
 
 def _with_oracle(weights: IHA, a: np.ndarray, x: np.ndarray, k: int, d: int, error: Fraction = Fraction(0)) -> Bank:

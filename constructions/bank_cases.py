@@ -15,6 +15,8 @@ MEMORY_LIMIT = 2 << 30
 DEFAULT_K = 9
 PRIMES = 3
 _SYMBOLIC_N, _SYMBOLIC_K = 4, 16
+#: Up to so many nodes a graph is checked with two generic features, beyond with one.
+_SMALL_GRAPH = 100
 
 #: k and d and the number of tokens to the sizes of the layer's axes.
 Sizes = Callable[[int, int, int], Mapping[str, int]]
@@ -85,7 +87,7 @@ def _of_graph(request: Request, k: int) -> Case:
         domain = domain_of([_numbers(array) for array in given])
     if domain is None:
         raise ValueError(_UNSERVED.format(means.name.lower()))
-    d = 2 if features is None else features.shape[1]
+    d = features.shape[1] if features is not None else 2 if n <= _SMALL_GRAPH else 1
     if features is not None and domain is RESIDUES:
         raise ValueError("residue means draw the features at random; leave the features out, or use exact means")
     scope = Scope.INPUT if features is not None or domain is FLOATS else Scope.GRAPH
@@ -107,16 +109,27 @@ def _refuse_if_too_large(domain: Domain, options: Mapping[str, Any], sizes: Size
         return
     graph, k, d = options.get("graph"), options["k"], options["d"]
     n = graph.adjacency.shape[0] if graph is not None else options["n"]
-    layer, entry = sizes(k, d, n), 8
-    if domain is not RESIDUES:
-        largest = 9 if graph is None else max(abs(as_fraction(v).numerator) + as_fraction(v).denominator
-                                              for v in graph.adjacency.flat)
-        # A power's entry has at most this many bits; a generic feature point has n d digits of that size.
-        bits = k * (n * int(largest)).bit_length()
-        entry = 64 + bits * (1 + (n * d // 4 if options.get("features") is None and domain is not FLOATS else 0)) // 8
-    needed = memory(layer, n, entry)
+    layer = sizes(k, d, n)
+    floats = memory(layer, n, 8)
+    needed = floats if domain is RESIDUES else _exact_memory(layer, options, n, domain)
     if needed > MEMORY_LIMIT:
-        fits = domain is not RESIDUES and memory(layer, n, 8) <= MEMORY_LIMIT
+        fits = domain is not RESIDUES and floats <= MEMORY_LIMIT
         advice = "residue means would fit" if fits else "no means fits; take fewer powers or a smaller graph"
         raise ValueError(f"n={n}, d={d}, k={k} over the {domain.name} needs about {needed / 2**30:.1f} GiB, more than "
                          f"the limit of {MEMORY_LIMIT / 2**30:.0f} GiB; {advice}")
+
+
+def _exact_memory(layer: Mapping[str, int], options: Mapping[str, Any], n: int, domain: Domain) -> int:
+    """Bytes of an exact case: a number and its pointer for each entry, and the digits of the large ones.
+
+    The entries of a power have at most ``bits`` bits. A generic feature has up to n d digits of twice that size; the
+    values, the state K^T V, the attended values, the output and the target hold such numbers.
+    """
+    graph, k, d = options.get("graph"), options["k"], options["d"]
+    entries = [9] if graph is None else [abs(f.numerator) + f.denominator
+                                         for f in (as_fraction(value) for value in graph.adjacency.flat)]
+    bits = k * (n * max(entries)).bit_length()
+    if domain is FLOATS or options.get("features") is not None:
+        return memory(layer, n, 72 + bits // 8)
+    large = n * (layer["head"] * layer["pseudo"] * d + 3 * layer["head"] * layer["value"] + k * d)
+    return memory(layer, n, 72 + bits // 16) + large * (n * d * 2 * bits) // 8

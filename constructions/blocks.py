@@ -9,6 +9,7 @@ from functools import reduce
 from math import lcm
 from typing import Any
 
+import flint
 import numpy as np
 from sympy import QQ, ZZ
 from sympy.polys.rings import ring
@@ -62,6 +63,8 @@ def lifted(values: Any, like: np.ndarray) -> np.ndarray:
 def _divided(element: Any, denominator: int) -> Any:
     parent = getattr(element, "ring", None)
     if parent is None:
+        if isinstance(element, int | flint.fmpz):
+            raise ValueError(f"1/{denominator} is no integer; use the rationals")
         return element / denominator
     if not parent.domain.is_Field:
         raise ValueError(f"1/{denominator} is not in the coefficient ring {parent.domain}; use the rationals")
@@ -187,17 +190,22 @@ def symbols(domain: Domain, shapes: dict[str, tuple[int, int]], *, rational: boo
     return matrices, list(rest)
 
 
-def expansion_bound(weights: IHA, tokens: int) -> tuple[int, int]:
+def expansion_bound(weights: IHA, tokens: int, projection: np.ndarray | None = None) -> tuple[int, int]:
     """(bound, denominator): what a coefficient of the output, as a polynomial in the input's entries, can be.
 
     Every output entry of linear attention is a sum of products of one entry of each weight (w_q, w_k, w_v, alpha_q,
     alpha_k, alpha_v, collapse) and three input entries. ``denominator`` times a coefficient is an integer, and
-    ``bound`` is at least its absolute value: the number of products times the largest product.
+    ``bound`` is at least its absolute value: the number of products times the largest product. An output projection
+    (rows, columns) is one more factor of each product, and as many more products as it has rows.
     """
     size = weights.sizes
     terms = (size["source"] * size["model"]) ** 3 * tokens * size["key"] * size["pseudo"] ** 2 * size["head"]
+    arrays = list(weights.fields().values())
+    if projection is not None:
+        terms *= projection.shape[0]
+        arrays.append(projection)
     bound, denominator = terms, 1
-    for array in weights.fields().values():
+    for array in arrays:
         fractions = [as_fraction(value) for value in array.flat]
         common = reduce(lcm, (f.denominator for f in fractions), 1)
         denominator *= common

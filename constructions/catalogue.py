@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from constructions import theorem_1_operator_count, theorem_3_polynomial_filter
+from constructions import (
+    accounts,
+    appendix_c_flops,
+    crossovers,
+    language_model,
+    lower_bounds,
+    theorem_1_operator_count,
+    theorem_2_superset,
+    theorem_3_polynomial_filter,
+    theorem_4_cpm3,
+)
+from constructions.account_tables import TABLES
+from constructions.bound_report import bound_report
 from constructions.builders import ATTENTIONS, BUILDERS
 from constructions.examples import EXAMPLES
-from constructions.stated import APPENDIX_C, APPENDIX_D, SECTION_5
+from constructions.stated import APPENDIX_D, SECTION_5
 from iha_theory.book import Book
 from iha_theory.claims import Theorem
 
 CATALOGUE: tuple[Theorem, ...] = (
     theorem_1_operator_count.THEOREM,
+    theorem_2_superset.THEOREM,
     theorem_3_polynomial_filter.THEOREM,
+    theorem_4_cpm3.THEOREM,
+    lower_bounds.THEOREM,
     SECTION_5,
-    APPENDIX_C,
+    language_model.THEOREM,
+    appendix_c_flops.THEOREM,
     APPENDIX_D,
+    accounts.THEOREM,
+    crossovers.THEOREM,
 )
-BOOK = Book(CATALOGUE, EXAMPLES, BUILDERS, ATTENTIONS)
+BOOK = Book(CATALOGUE, EXAMPLES, BUILDERS, ATTENTIONS, TABLES, bound_report)

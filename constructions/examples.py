@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from constructions.shifts import cyclic_shifts
 from constructions.theorem_3_polynomial_filter import polynomial_filter
-from iha_theory.attention import linear
+from iha_theory.attention import hard, linear
 from iha_theory.display import Example
-from iha_theory.scalars import INTEGERS
+from iha_theory.scalars import INTEGERS, RATIONALS
 
 _MIXING_STEPS = {
     "alpha_q": "Head h's only live pseudo-query (pseudo 0) is base query h.",
@@ -51,4 +52,38 @@ def k4() -> Example:
     )
 
 
-EXAMPLES = {"k4": k4}
+def n4() -> Example:
+    """The N = 4 cyclic shifts of the tokens 1, 2, 3, 4 by hard attention."""
+    n = 4
+    x = RATIONALS.array(np.concatenate([[[1], [2], [3], [4]], np.eye(n, dtype=int)], axis=1))
+    return Example(
+        name="n4",
+        title="All cyclic shifts of N = 4 tokens with two heads (Theorem 4)",
+        text="The tokens are 1, 2, 3, 4. Token i should read x_i, x_(i+1), x_(i+2), x_(i+3), all cyclically. S is the\n"
+        "cyclic matrix with (S x)_i = x_(i+1). H = P = 2: head 0 outputs the shifts by 0 and 1, head 1 those by 2 and 3.\n"
+        "Attention is hard: each row averages the values over its maximal scores. Dots are zeros.",
+        weights=cyclic_shifts(n),
+        x=x,
+        attention=hard,
+        one=RATIONALS.element(1),
+        steps={
+            "input": "[x, I]: the token, then the identity positional code e0, ..., e3.",
+            "w_q": "Base query m is [0; S^(2m)]: I and S^2. The token's row is zero.",
+            "w_k": "Base key m is [0; (S^m)^T]: I and S^T.",
+            "w_v": "Base value m writes twice the token into coordinate m: the average below halves it.",
+            **_MIXING_STEPS,
+            "pseudo-queries": "Head h, pseudo 0 of token i is the unit vector of position i + 2h.",
+            "pseudo-keys": "Pseudo-key m of token n is the unit vector of position n - m.",
+            "pseudo-values": "Twice the token, in coordinate m of pseudo-value m.",
+            "scores": "1 exactly where n = i + 2h + m: two ones in each live row, one for each pseudo-key. Keys are "
+            "listed pseudo-major: (n, m) is token n of pseudo-key m.",
+            "attention": "The two maximal scores of a live row weigh 1/2 each. In a row of pseudo 1 all eight scores tie; "
+            "R ignores it.",
+            "attended": "Row i of head h, pseudo 0 is [x_(i+2h), x_(i+2h+1)].",
+            "output": "Row i reads x_i, x_(i+1), x_(i+2), x_(i+3).",
+        },
+        labels={"model": ["x", "e0", "e1", "e2", "e3"]},
+    )
+
+
+EXAMPLES = {"k4": k4, "n4": n4}

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from iha_theory.claims import Theorem
 
-APPENDIX_C = Theorem(
-    number="Appendix C",
-    title="FLOPs of local and global layers",
-    source="Appendix C",
-    statement="Four windowed IHA layers and one global layer cost about as much as global multi-head attention.",
-)
 APPENDIX_D = Theorem(
     number="Appendix D",
     title="Relation composition",

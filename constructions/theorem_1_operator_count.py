@@ -38,7 +38,7 @@ from iha_theory.attention import linear
 from iha_theory.claims import Case, Claim, Erratum, Mutant, Relation, Scope, Section, Theorem, Verdict
 from iha_theory.count import counted, parameters
 from iha_theory.layer import IHA, forward, multi_head, pseudo_heads
-from iha_theory.rank import rank
+from iha_theory.rank import exact_rank
 from iha_theory.scalars import INTEGERS, POLYNOMIALS, Domain, object_array
 
 
@@ -108,7 +108,7 @@ HEADS = Section(
               lambda i: counted(i.weights), lambda i: 2 * i.n * (i.n + i.d) * i.k + i.d * (i.n + i.d) * i.k,
               domain=INTEGERS, scope=Scope.SIZE),
         Claim("operators", "the operators of H heads span at most H dimensions", Relation.AT_MOST,
-              lambda i: rank(operators(i.weights, i.x)), lambda i: i.weights.sizes["head"],
+              lambda i: exact_rank(operators(i.weights, i.x)), lambda i: i.weights.sizes["head"],
               domain=INTEGERS, applies=lambda i: i.a.dtype == object and INTEGERS.foreign(i.a) is None),
     ),
     mutants=(Mutant("two pseudo-heads for each head", _mixed, ("operators", "parameters")),),
@@ -161,7 +161,7 @@ class Dimension:
 
     @cached_property
     def rank(self) -> int:
-        return rank(filter_bank(self.a, self.x, self.k))
+        return exact_rank(filter_bank(self.a, self.x, self.k))
 
 
 def _dimension(*, domain: Domain, n: int, k: int, kind: str) -> Dimension:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         Verdict as Verdict,
         Witness as Witness,
     )
-    from iha_theory.compare import compare as compare
+    from iha_theory.comparison import compare as compare
     from iha_theory.count import ceil_sqrt as ceil_sqrt, counted as counted, parameters as parameters
     from iha_theory.graphs import Graph as Graph, load_graph as load_graph
     from iha_theory.layer import (
@@ -53,7 +53,11 @@ if TYPE_CHECKING:
         multi_head as multi_head,
         pseudo_heads as pseudo_heads,
     )
-    from iha_theory.rank import is_nonzero_minor as is_nonzero_minor, nonzero_minor as nonzero_minor, rank as rank
+    from iha_theory.rank import (
+        exact_rank as exact_rank,
+        is_nonzero_minor as is_nonzero_minor,
+        nonzero_minor as nonzero_minor,
+    )
     from iha_theory.residues import Residues as Residues
     from iha_theory.scalars import (
         BALLS as BALLS,
@@ -64,20 +68,20 @@ if TYPE_CHECKING:
         RESIDUES as RESIDUES,
         Domain as Domain,
     )
-    from iha_theory.verify import is_sound as is_sound, verify as verify
+    from iha_theory.verification import is_sound as is_sound, verify as verify
     from iha_theory.weights_file import load_weights as load_weights, save_weights as save_weights
 
 _HOME = {
     "attention": "FormalScore flat_causal hard linear normalized padded pattern rotary softmax token_causal windowed",
     "claims": "Case Claim Erratum Evidence Means Relation Request Scope Section Theorem Verdict Witness",
-    "compare": "compare",
+    "comparison": "compare",
     "count": "ceil_sqrt counted parameters",
     "graphs": "Graph load_graph",
     "layer": "AXES IHA forward multi_head pseudo_heads",
-    "rank": "is_nonzero_minor nonzero_minor rank",
+    "rank": "exact_rank is_nonzero_minor nonzero_minor",
     "residues": "Residues",
     "scalars": "BALLS FLOATS INTEGERS POLYNOMIALS RATIONALS RESIDUES Domain",
-    "verify": "is_sound verify",
+    "verification": "is_sound verify",
     "weights_file": "load_weights save_weights",
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}

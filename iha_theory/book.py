@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from iha_theory.claims import Theorem
 from iha_theory.display import Example
 from iha_theory.layer import IHA, Attention
+from iha_theory.tables import Table
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,34 @@ class Builder:
 
 
 @dataclass(frozen=True)
+class AccountTable:
+    """A table that ``counts`` offers: ``options`` are the options that ``make`` takes, all of them optional."""
+
+    says: str
+    options: tuple[str, ...]
+    make: Callable[..., Table]
+
+
+@dataclass(frozen=True)
+class BoundReport:
+    """What is possible and what is not for one matrix: numbers, one row for each convention, certificates.
+
+    Attributes:
+        numbers: s, rho, tau and the like, each with its value in words.
+        rows: convention, least heads, why not fewer, how the layer that meets it was verified, what the paper says.
+        certificates: each as plain data, with ``accepted``: what its checker says.
+        notes: sentences on pseudo-heads and on what the bounds rest on.
+        is_sound: whether every certificate was accepted and every layer output the bank.
+    """
+
+    numbers: Mapping[str, str]
+    rows: tuple[tuple[str, ...], ...]
+    certificates: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+    is_sound: bool
+
+
+@dataclass(frozen=True)
 class Book:
     """Everything the command line reads."""
 
@@ -47,6 +75,8 @@ class Book:
     examples: Mapping[str, Callable[[], Example]]
     builders: Mapping[str, Builder]
     attentions: Mapping[str, Attention]
+    accounts: Mapping[str, AccountTable] = field(default_factory=dict)
+    bounds: Callable[[np.ndarray, int], BoundReport] | None = None
 
 
 def with_positions(features: np.ndarray, positions: int) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,20 +37,20 @@ class Verdict(Enum):
 class Scope(IntEnum):
     """What a verdict speaks of: this input; every X on this graph; every A and X at this size; every size."""
 
-    INPUT = 0
-    GRAPH = 1
-    SIZE = 2
-    ALL = 3
+    INPUT = 1
+    GRAPH = 2
+    SIZE = 3
+    ALL = 4
 
 
 class Means(IntEnum):
     """By what means a verdict is known, weakest first."""
 
-    FLOAT = 0
-    BALL = 1
-    RESIDUE = 2
-    EXACT = 3
-    PROOF = 4
+    FLOAT = 1
+    BALL = 2
+    RESIDUE = 3
+    EXACT = 4
+    PROOF = 5
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class Claim:
     domain: Domain | None = None
     scope: Scope | None = None
     applies: Callable[[Any], bool] = lambda instance: True
-    bound: Callable[[Any], np.ndarray] | None = None
+    bound: Callable[[Any], np.ndarray | float] | None = None
 
 
 @dataclass(frozen=True)
@@ -179,12 +180,26 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """A machine-checked theorem: what it says, its name, and the file that proves it.
+
+    Attributes:
+        folder: where the file and the list of accepted files are.
+    """
+
+    name: str
+    file: str
+    says: str
+    folder: Path
+
+
+@dataclass(frozen=True)
 class Theorem:
     """A numbered result of the paper, with all that is claimed and checked about it.
 
     Attributes:
         number: the paper's number, with its full form in the appendix: ``"3 (6)"``.
-        statement: one sentence. proof: the files and names of machine-checked proofs, if any.
+        statement: one sentence. proofs: the machine-checked theorems behind it, if any.
     """
 
     number: str
@@ -192,12 +207,19 @@ class Theorem:
     source: str
     statement: str
     sections: tuple[Section, ...] = ()
-    proof: tuple[str, ...] = ()
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names that the command line takes: both numbers of a theorem, or an appendix's whole name."""
+        if self.number[0].isdigit():
+            return tuple(self.number.replace("(", "").replace(")", "").split())
+        return (self.number,)
 
     @property
     def key(self) -> str:
-        """The smaller number, by which the command line and the claims' names refer to the theorem."""
-        return self.number.split()[0]
+        """The first of :attr:`keys`, which the claims' names begin with."""
+        return self.keys[0]
 
     @property
     def errata(self) -> tuple[Erratum, ...]:

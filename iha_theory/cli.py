@@ -9,12 +9,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from iha_theory import account_commands, bound_command
 
 if TYPE_CHECKING:
     from iha_theory.book import Book
 
-COMMANDS = ("verify", "errata", "claims", "show", "build", "run")
+COMMANDS = ("verify", "errata", "claims", "show", "build", "run", *bound_command.NAMES, *account_commands.NAMES)
 MEANS = ("exact", "residue", "float", "ball")
 
 
@@ -30,7 +32,8 @@ def parser() -> argparse.ArgumentParser:
     """The options of every command."""
     top = _Parser(prog="iha-theory", description="Interleaved Head Attention: explicit weights, exact checks, errata.",
                   epilog="Exit codes: 0 as expected, 1 a claim disappoints, 2 bad input, 130 interrupted.")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    # The class is told to argparse and not to the type checker, whose stubs take no subclass here.
+    commands: Any = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
     verify = commands.add_parser("verify", help="judge every claim and print the table")
     verify.add_argument("theorems", nargs="*", metavar="THEOREM", help="numbers, for example 3 (default: all)")
@@ -67,6 +70,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("file", help="a file written by build")
     run.add_argument("--input", metavar="FILE", required=True, help="features or tokens, one row for each token")
     run.add_argument("--out", metavar="FILE", help="write the output there (.csv or .npy) instead of printing it")
+
+    bound_command.add_options(commands, _graph_options)
+    account_commands.add_options(commands)
     return top
 
 
@@ -99,10 +105,11 @@ def main(load: Callable[[], Book], argv: Sequence[str] | None = None) -> int:
     if options.command is None:
         top.print_help()
         return 0
-    from iha_theory import commands
-
     try:
-        code: int = getattr(commands, options.command)(load, options)
+        from iha_theory import commands
+
+        home = next((m for m in (account_commands, bound_command) if options.command in m.NAMES), commands)
+        code: int = getattr(home, options.command)(load, options)
         sys.stdout.flush()
         return code
     except ValueError as error:

@@ -18,7 +18,8 @@ from iha_theory.files import suggestion
 from iha_theory.graphs import Graph, load_features, load_graph, load_matrix
 from iha_theory.layer import forward
 from iha_theory.scalars import to_float
-from iha_theory.verify import claims_of, is_sound, jobs_of, judge_case, select, verify_in_parallel
+from iha_theory.verification import build as build_instance
+from iha_theory.verification import claims_of, is_sound, jobs_of, judge_case, judge_job, select, verify_in_parallel
 from iha_theory.weights_file import check_writable, load_weights, save_weights, write_whole
 
 Load = Callable[[], Book]
@@ -51,7 +52,8 @@ class Progress:
             print(f"... {self._text} ({time.monotonic() - self._started:.0f} s)", file=sys.stderr, flush=True)
 
 
-def _graph(options: Namespace) -> Graph | None:
+def graph_of(options: Namespace) -> Graph | None:
+    """The graph that the options ask for; None without --graph."""
     if options.graph is None:
         for name in ("normalize", "orientation", "weight", "features"):
             if getattr(options, name, None) is not None:
@@ -66,7 +68,7 @@ def _graph(options: Namespace) -> Graph | None:
 
 
 def _request(options: Namespace) -> Request | None:
-    graph = _graph(options)
+    graph = graph_of(options)
     features = None
     if options.features is not None and graph is not None:
         features = load_features(options.features, len(graph.nodes))
@@ -137,9 +139,9 @@ def _rows(load: Load, options: Namespace, theorems: tuple[Theorem, ...], request
             return
         jobs = jobs_of(theorems, request)
         for number, job in enumerate(jobs, start=1):
-            theorem = theorems[job.theorem]
-            progress.now(f"case {number} of {len(jobs)}: {report.heading(theorem.number)}, {job.case.name}")
-            for row in judge_case(theorem, theorem.sections[job.section], job.case):
+            heading = report.heading(theorems[job.theorem].number)
+            progress.now(f"case {number} of {len(jobs)}: {heading}, {job.name}")
+            for row in judge_job(theorems, job):
                 rows.append(row)
                 yield row
 
@@ -191,10 +193,7 @@ def show(load: Load, options: Namespace) -> int:
         raise ValueError(f"unknown example or claim {options.name!r}; {suggestion(options.name, [*book.examples, *sides])}")
     section, claim = sides[options.name]
     for case in section.cases:
-        rest = {name: value for name, value in case.parameters.items() if name != "primes"}
-        if "primes" in case.parameters:
-            continue
-        instance = section.instance(domain=case.domain, **rest)
+        instance = build_instance(section, case)
         if claim.applies(instance):
             print(f"{options.name}: {claim.says}\n{case.name}\n")
             for name, side in (("left", claim.left(instance)), ("right", claim.right(instance))):
@@ -223,7 +222,7 @@ def build(load: Load, options: Namespace) -> int:
 
 
 def _chosen(options: Namespace, builder: Builder) -> dict[str, object]:
-    given: dict[str, object] = {"graph": _graph(options)}
+    given: dict[str, object] = {"graph": graph_of(options)}
     given |= {name: getattr(options, name) for name in ("k", "d", "n", "pseudo_heads")}
     given = {name: value for name, value in given.items() if value is not None}
     for name in builder.required:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from iha_theory.claims import Evidence, Means, Scope, Theorem, Verdict
-from iha_theory.verify import claims_of, strongest
+from iha_theory.verification import claims_of, strongest
 
 SCOPES = {
     Scope.INPUT: "this input",
@@ -66,7 +66,8 @@ def heading(number: str) -> str:
     return f"Theorem {number}" if number[0].isdigit() else number
 
 
-def _grid(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+def grid(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table of left-aligned columns, line by line."""
     widths = [max(len(cell) for cell in column) for column in zip(header, *lines, strict=True)]
     for line in (header, ["-" * width for width in widths], *lines):
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -95,7 +96,7 @@ def coverage(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator
     """The closing table: every numbered statement, its claims, and the strongest evidence for each."""
     lines = [(number, claim, verdict, scope, means, cases)
              for number, claim, _, verdict, scope, means, cases in summary_rows(rows, catalogue)]
-    yield from _grid(("statement", "claim", "verdict", "strongest scope", "means", "cases"), lines)
+    yield from grid(("statement", "claim", "verdict", "strongest scope", "means", "cases"), lines)
 
 
 def markdown(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:

@@ -14,7 +14,7 @@ from iha_theory.claims import Case, Claim, Mutant, Relation, Scope, Section, The
 from iha_theory.layer import IHA, forward, multi_head
 from iha_theory.attention import linear
 from iha_theory.scalars import INTEGERS
-from iha_theory.verify import build, claims_of, judge
+from iha_theory.verification import build, claims_of, judge
 
 SECTIONS = [pytest.param(section, id=f"{theorem.key}: {section.title}")
             for theorem in CATALOGUE for section in theorem.sections]

@@ -13,20 +13,30 @@ from iha_theory.claims import (
     Evidence,
     Means,
     Request,
+    Scope,
     Section,
     Theorem,
     Verdict,
 )
-from iha_theory.compare import Outcome, compare
+from iha_theory.comparison import Outcome, compare
+from iha_theory.proofs import is_accepted
 from iha_theory.scalars import BALLS, FLOATS, RESIDUES, Domain
 
 
 class Job(NamedTuple):
-    """One case of one section of one theorem, by position, so that a worker process can find it."""
+    """One case of one section of one theorem, by position, so that a worker process can find it.
+
+    Without a case it stands for the theorem's machine-checked proofs.
+    """
 
     theorem: int
     section: int
-    case: Case
+    case: Case | None
+
+    @property
+    def name(self) -> str:
+        """The case's name, for progress."""
+        return "machine-checked proofs" if self.case is None else self.case.name
 
 
 def means_of(domain: Domain) -> Means:
@@ -34,13 +44,19 @@ def means_of(domain: Domain) -> Means:
     return {FLOATS: Means.FLOAT, BALLS: Means.BALL, RESIDUES: Means.RESIDUE}.get(domain, Means.EXACT)
 
 
-def build(section: Section, case: Case, **more: Any) -> Any:
+def build(section: Section, case: Case, prime: int | None = None) -> Any:
     """The instance of a case, with its premises checked.
+
+    Args:
+        prime: over residues, the prime to build it modulo; None takes the first of the case's primes.
 
     Raises:
         ValueError: a premise is broken; the message is the premise's sentence.
     """
-    instance = section.instance(domain=case.domain, **case.parameters, **more)
+    parameters = {name: value for name, value in case.parameters.items() if name != "primes"}
+    if "primes" in case.parameters:
+        parameters["prime"] = prime or case.parameters["primes"][0]
+    instance = section.instance(domain=case.domain, **parameters)
     for premise in section.premises:
         if not premise.is_met(instance):
             raise ValueError(f"{case.name}: a premise is broken: {premise.says}")
@@ -70,14 +86,10 @@ def judge_case(theorem: Theorem, section: Section, case: Case) -> list[Evidence]
     evidence with an error probability, the product of the instances' ``error_probability``.
     """
     found: dict[str, tuple[Claim, str, list[Outcome]]] = {}
-    primes = case.parameters.get("primes") if case.domain is RESIDUES else None
     error = Fraction(1)
-    for prime in primes or (None,):
-        if prime is None:
-            instance = build(section, case)
-        else:
-            rest = {name: value for name, value in case.parameters.items() if name != "primes"}
-            instance = section.instance(domain=case.domain, prime=prime, **rest)
+    for prime in case.parameters.get("primes", (None,)):
+        instance = build(section, case, prime)
+        if prime is not None:
             error *= instance.error_probability
         for claim, erratum in claims_of(section):
             if claim.applies(instance):
@@ -133,6 +145,8 @@ def jobs_of(catalogue: Sequence[Theorem], request: Request | None = None) -> lis
             else:
                 cases = section.requested(request) if section.requested and request is not None else ()
             jobs += [Job(t, s, case) for case in cases]
+        if theorem.proofs and not asked:
+            jobs.append(Job(t, 0, None))
     if asked and not jobs and request is not None:
         names = ", ".join(theorem.number for theorem in catalogue)
         options = ", ".join(request.given()) or f"means={request.means.name.lower() if request.means else ''}"
@@ -152,8 +166,25 @@ def verify(catalogue: Iterable[Theorem], request: Request | None = None) -> Iter
     """
     theorems = tuple(catalogue)
     for job in jobs_of(theorems, request):
-        theorem = theorems[job.theorem]
-        yield from judge_case(theorem, theorem.sections[job.section], job.case)
+        yield from judge_job(theorems, job)
+
+
+def judge_job(theorems: Sequence[Theorem], job: Job) -> list[Evidence]:
+    """The evidence of one job: of a case, or of a theorem's machine-checked proofs."""
+    theorem = theorems[job.theorem]
+    if job.case is None:
+        return judge_proofs(theorem)
+    return judge_case(theorem, theorem.sections[job.section], job.case)
+
+
+def judge_proofs(theorem: Theorem) -> list[Evidence]:
+    """A row for each machine-checked theorem whose file, as it is now, the proof checker accepted."""
+    return [
+        Evidence(theorem.number, f"proof:{proof.name}", proof.says, "⊢", f"proofs/{proof.file}", Scope.ALL, Means.PROOF,
+                 Verdict.HOLDS, Verdict.HOLDS, remark="accepted without axioms")
+        for proof in theorem.proofs
+        if is_accepted(proof)
+    ]
 
 
 def verify_in_parallel(load: Callable[[], Sequence[Theorem]], keys: Sequence[str], request: Request | None,
@@ -178,9 +209,7 @@ def verify_in_parallel(load: Callable[[], Sequence[Theorem]], keys: Sequence[str
 def _judge_job(load: Callable[[], Sequence[Theorem]], keys: Sequence[str], request: Request | None,
                index: int) -> list[Evidence]:
     theorems = select(load(), keys)
-    job = jobs_of(theorems, request)[index]
-    theorem = theorems[job.theorem]
-    return judge_case(theorem, theorem.sections[job.section], job.case)
+    return judge_job(theorems, jobs_of(theorems, request)[index])
 
 
 def select(catalogue: Sequence[Theorem], keys: Sequence[str]) -> tuple[Theorem, ...]:
@@ -189,7 +218,7 @@ def select(catalogue: Sequence[Theorem], keys: Sequence[str]) -> tuple[Theorem, 
     Raises:
         ValueError: an unknown number; the message lists those that exist.
     """
-    names = {theorem.number: theorem.number.replace("(", "").replace(")", "").split() for theorem in catalogue}
+    names = {theorem.number: theorem.keys for theorem in catalogue}
     known = [name for both in names.values() for name in both]
     for key in keys:
         if key not in known:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iha_theory.claims import Relation, Verdict, Witness
-from iha_theory.scalars import BALLS, FLOATS, RESIDUES, Domain, Residues, object_array
+from iha_theory.scalars import BALLS, FLOATS, RATIONALS, RESIDUES, Domain, Residues, object_array
 
 _LONGEST = 60
 
@@ -47,6 +47,9 @@ def compare(relation: Relation, left: Any, right: Any, domain: Domain, bound: An
     if not left.size or not right.size:
         raise ValueError(f"nothing to compare: shapes {left.shape} and {right.shape}")
     left, right = np.broadcast_arrays(left, right, subok=True)
+    if domain is RATIONALS:
+        # flint's rationals and Python's do not subtract from one another.
+        left, right = RATIONALS.array(left), RATIONALS.array(right)
     if domain is FLOATS:
         return _floats(relation, left, right, bound)
     if domain is BALLS:
@@ -91,7 +94,7 @@ def _exact(relation: Relation, left: np.ndarray, right: np.ndarray) -> Outcome:
 
 
 def _balls(relation: Relation, left: np.ndarray, right: np.ndarray) -> Outcome:
-    pairs = [(index, left[index], right[index]) for index in np.ndindex(left.shape)]
+    pairs: list[tuple[tuple[int, ...], Any, Any]] = [(i, left[i], right[i]) for i in np.ndindex(left.shape)]
     radius = max(max(float(a.rad()), float(b.rad())) for _, a, b in pairs)
     remark = f"radius {radius:.1e}"
     if not np.isfinite(radius):

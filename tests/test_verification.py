@@ -1,0 +1,244 @@
+"""From claims to rows: premises, expectations, primes, requests, and what the report makes of them."""
+
+import dataclasses
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from constructions import CATALOGUE
+from iha_theory import report
+from iha_theory.claims import (
+    Case,
+    Claim,
+    Erratum,
+    Evidence,
+    Means,
+    Premise,
+    Relation,
+    Request,
+    Scope,
+    Section,
+    Theorem,
+    Verdict,
+    Witness,
+)
+from iha_theory.residues import Residues
+from iha_theory.scalars import BALLS, FLOATS, INTEGERS, RATIONALS, RESIDUES
+from iha_theory.verification import (
+    build,
+    is_sound,
+    jobs_of,
+    judge_case,
+    select,
+    strongest,
+    verify,
+    verify_in_parallel,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    value: object
+    error_probability: Fraction = Fraction(0)
+
+
+def number(*, domain, value, prime=0):
+    if prime:
+        return Number(Residues(np.array([value]), prime), Fraction(1, 1000))
+    return Number(domain.array([value]))
+
+
+IS_FOUR = Claim("four", "the number is four", Relation.EQUAL, lambda i: i.value,
+                lambda i: Residues(np.array([4]), i.value.prime) if isinstance(i.value, Residues) else
+                (i.value - i.value) + 4, bound=lambda i: 0.25)
+PRIMES = (1048583, 1048589)
+
+
+def section(*cases, claims=(IS_FOUR,), **more):
+    return Section("numbers", number, cases, claims, **more)
+
+
+def theorem(*sections, number="7"):
+    return Theorem(number, "Numbers", "§0", "Four is four.", sections)
+
+
+def case(value, domain=INTEGERS, scope=Scope.INPUT, **more):
+    return Case(f"value={value}", domain, scope, {"value": value, **more})
+
+
+@pytest.mark.parametrize(("domain", "value", "means", "verdict"), [
+    (INTEGERS, 4, Means.EXACT, Verdict.HOLDS),
+    (RATIONALS, 5, Means.EXACT, Verdict.FAILS),
+    (FLOATS, 4, Means.FLOAT, Verdict.AGREES),
+    (FLOATS, 5, Means.FLOAT, Verdict.FAILS),
+    (BALLS, 4, Means.BALL, Verdict.AGREES),
+])
+def test_a_row_says_by_which_means_it_is_known(domain, value, means, verdict):
+    (row,) = verify([theorem(section(case(value, domain, Scope.SIZE)))])
+    assert (row.means, row.verdict, row.scope) == (means, verdict, Scope.SIZE)
+    assert (row.theorem, row.claim, row.case, row.relation) == ("7", "four", f"value={value}", "=")
+    assert row.is_expected == (value == 4)
+    assert (row.witness is None) == (value == 4)
+    assert is_sound([row]) == (value == 4)
+
+
+def test_residues_are_judged_at_every_prime_and_state_their_error():
+    (row,) = verify([theorem(section(case(4, RESIDUES, primes=PRIMES)))])
+    assert row.verdict is Verdict.HOLDS
+    assert row.means is Means.RESIDUE
+    assert row.remark == "error probability below 1e-6, 2 primes"
+    # 4 plus the first prime is 4 modulo that prime and not modulo the other: one prime refutes, and for certain.
+    (row,) = verify([theorem(section(case(4 + PRIMES[0], RESIDUES, primes=PRIMES)))])
+    assert row.verdict is Verdict.FAILS
+    assert row.means is Means.EXACT
+    assert row.remark == ""
+
+
+def test_a_claim_may_have_its_own_domain_and_scope_and_choose_its_instances():
+    count = Claim("count", "", Relation.EQUAL, lambda i: 1, lambda i: 1, domain=INTEGERS, scope=Scope.ALL)
+    never = Claim("never", "", Relation.EQUAL, lambda i: 1, lambda i: 2, domain=INTEGERS, applies=lambda i: False)
+    (row,) = verify([theorem(section(case(4, FLOATS), claims=(count, never)))])
+    assert (row.claim, row.scope, row.means) == ("count", Scope.ALL, Means.EXACT)
+
+
+def test_a_broken_premise_is_its_sentence():
+    premise = Premise("the number is even", lambda i: int(i.value[0]) % 2 == 0)
+    good = section(case(4), premises=(premise,))
+    assert [row.verdict for row in verify([theorem(good)])] == [Verdict.HOLDS]
+    with pytest.raises(ValueError, match="value=5: a premise is broken: the number is even"):
+        list(verify([theorem(section(case(5), premises=(premise,)))]))
+    with pytest.raises(ValueError, match="a premise is broken"):
+        build(section(case(5), premises=(premise,)), case(5))
+
+
+def test_premises_are_checked_at_every_prime():
+    premise = Premise("no residues", lambda i: not isinstance(i.value, Residues))
+    with pytest.raises(ValueError, match="a premise is broken: no residues"):
+        list(verify([theorem(section(case(4, RESIDUES, primes=PRIMES), premises=(premise,)))]))
+
+
+PRINTED = dataclasses.replace(IS_FOUR, id="printed", expect=Verdict.FAILS)
+
+
+def test_a_printed_claim_is_expected_to_fail_and_its_correction_to_hold():
+    erratum = Erratum("e", "false", "Theorem 7", "It is five.", PRINTED,
+                      (Claim("five", "it is five", Relation.EQUAL, lambda i: i.value, lambda i: [5]),))
+    rows = list(verify([theorem(section(case(5), claims=(), errata=(erratum,)))]))
+    assert [(row.claim, row.verdict, row.is_expected, row.erratum) for row in rows] == [
+        ("printed", Verdict.FAILS, True, "e"), ("five", Verdict.HOLDS, True, "e")]
+    rows = list(verify([theorem(section(case(4), claims=(), errata=(erratum,)))]))
+    assert [row.is_expected for row in rows] == [False, False]
+    text = "\n".join(report.errata(rows, [theorem(section(case(4), claims=(), errata=(erratum,)))]))
+    assert "1. e (false): Theorem 7" in text
+    assert text.count("UNEXPECTED") == 2
+
+
+def test_a_type_error_in_a_claim_is_never_a_refutation():
+    broken = dataclasses.replace(PRINTED, left=lambda i: [None])
+    with pytest.raises(TypeError, match="none of the integers"):
+        list(verify([theorem(section(case(4), claims=(broken,)))]))
+
+
+def row(verdict, expect=Verdict.HOLDS, scope=Scope.SIZE, means=Means.EXACT, **more):
+    return Evidence("7", more.pop("claim", "four"), "says", "=", "n=1", scope, means, verdict, expect, **more)
+
+
+def test_agrees_serves_where_holds_is_expected_and_open_never():
+    assert row(Verdict.AGREES).is_expected
+    assert not row(Verdict.AGREES, Verdict.FAILS).is_expected
+    assert not row(Verdict.OPEN).is_expected
+    assert not row(Verdict.OPEN, Verdict.FAILS).is_expected
+    assert row(Verdict.FAILS, Verdict.FAILS).is_expected
+
+
+def test_the_strongest_evidence_has_the_widest_scope_then_the_strongest_means():
+    rows = [row(Verdict.HOLDS, scope=Scope.GRAPH), row(Verdict.HOLDS, means=Means.RESIDUE), row(Verdict.HOLDS),
+            row(Verdict.FAILS, scope=Scope.ALL), row(Verdict.FAILS, Verdict.FAILS, scope=Scope.ALL)]
+    assert strongest(rows) is rows[2]
+    assert strongest(rows[3:]) is None
+
+
+def test_a_request_asks_only_the_sections_that_take_it():
+    taking = section(case(4), requested=lambda r: (case(r.k),) if r.k else ())
+    silent = section(case(4))
+    book = [theorem(taking, silent)]
+    assert [job.case.name for job in jobs_of(book)] == ["value=4", "value=4"]
+    assert [job.case.name for job in jobs_of(book, Request(k=9))] == ["value=9"]
+    assert [job.section for job in jobs_of(book, Request(k=9))] == [0]
+    with pytest.raises(ValueError, match=r"Theorem 7: no case takes the options given \(n\)"):
+        jobs_of(book, Request(n=3))
+    with pytest.raises(ValueError, match=r"options given \(means=float\)"):
+        jobs_of(book, Request(means=Means.FLOAT))
+    assert Request(k=1, n=2, means=Means.FLOAT).given() == ("k", "n")
+
+
+def test_theorems_are_selected_by_either_number():
+    assert [t.number for t in select(CATALOGUE, ["6"])] == ["3 (6)"]
+    assert [t.number for t in select(CATALOGUE, ["3", "1"])] == ["1", "3 (6)"]
+    assert select(CATALOGUE, []) == CATALOGUE
+    with pytest.raises(ValueError, match="no theorem '9'; there are 1, 2, 5, 3, 6, 4, 7"):
+        select(CATALOGUE, ["9"])
+
+
+def two():
+    return (theorem(section(case(4), case(5))), theorem(section(case(6)), number="8"))
+
+
+def test_processes_give_the_same_rows_in_the_same_order():
+    assert list(verify_in_parallel(two, [], None, 2)) == list(verify(two()))
+    assert [row.theorem for row in verify_in_parallel(two, ["8"], None, 2)] == ["8"]
+
+
+def test_the_table_shows_scope_means_verdict_and_witness():
+    rows = [row(Verdict.HOLDS), row(Verdict.FAILS, witness=Witness((0, 1), "1", "2")),
+            row(Verdict.AGREES, means=Means.FLOAT, remark="bound 1e-9")]
+    text = "\n".join(report.table(rows, [theorem()]))
+    assert "Theorem 7: Numbers" in text
+    assert "n=1  every input of this size  exact                   holds" in text
+    assert "fails (UNEXPECTED: holds was expected)" in text
+    assert "witness [0, 1]: 1 against 2" in text
+    assert "float64 within a bound  agrees  bound 1e-9" in text
+
+
+def test_coverage_shows_what_is_not_checked():
+    text = list(report.coverage([row(Verdict.HOLDS)], [theorem(), dataclasses.replace(theorem(), number="Appendix Z")]))
+    assert text[2].split() == "Theorem 7 four holds every input of this size exact 1".split()
+    assert "stated, not checked" in text[3]
+    assert text[3].startswith("Appendix Z")
+
+
+def test_coverage_never_shows_a_failure_as_its_strongest_evidence():
+    text = "\n".join(report.coverage([row(Verdict.HOLDS), row(Verdict.FAILS, scope=Scope.ALL)], [theorem()]))
+    assert "every size" not in text
+    bad = "\n".join(report.coverage([row(Verdict.FAILS)], [theorem()]))
+    assert "UNEXPECTED" in bad
+
+
+def test_json_is_complete_and_plain():
+    witness = Witness((0,), "1", "2")
+    (found,) = json.loads(report.as_json([row(Verdict.FAILS, Verdict.FAILS, witness=witness, erratum="e")]))
+    assert found == {
+        "theorem": "7", "claim": "four", "says": "says", "relation": "=", "case": "n=1", "scope": "SIZE",
+        "means": "EXACT", "verdict": "FAILS", "expected": "FAILS", "is_expected": True,
+        "witness": {"index": [0], "left": "1", "right": "2"}, "remark": "", "erratum": "e",
+    }
+
+
+def test_markdown_escapes_bars():
+    text = report.markdown([row(Verdict.HOLDS, claim="a|b")], [theorem()])
+    assert "`a\\|b`: says" in text
+    assert text.count("\n") == 3
+
+
+JOBS = [pytest.param(t, s, c, id=f"{t.key}: {c.name}") for t in CATALOGUE for s in t.sections for c in s.cases]
+
+
+@pytest.mark.parametrize(("theorem", "section", "case"), JOBS)
+def test_every_claim_of_the_book_has_the_expected_verdict(theorem, section, case):
+    rows = judge_case(theorem, section, case)
+    assert [(row.claim, row.witness) for row in rows if not row.is_expected] == []
+    for found in rows:
+        if found.verdict is Verdict.FAILS:
+            assert found.witness is not None
