@@ -78,10 +78,10 @@ def read_edge_list(path: FilePath) -> EdgeTable:
     table, found = EdgeTable(path, directed=True, named=False), []
     for line, text in text_lines(read_text(path)):
         content, _, comment = text.partition("#") if not text.startswith("%") else ("", "", text[1:])
-        words, remark = content.split(maxsplit=4), re.match(r"\W*(\w*)", comment)
+        words, remark = content.split(maxsplit=4), re.findall(r"\w+", comment[:80].lower())
         if not words:
-            if not found and remark and remark[1].lower() in ("directed", "undirected"):
-                table.directed = remark[1].lower() == "directed"
+            if not found and remark[:1] in (["directed"], ["undirected"]):
+                table.directed = remark[0] == "directed"
             continue
         if len(words) not in (2, 3):
             hint = "; networkx writes it with write_weighted_edgelist" if "{" in content else ""

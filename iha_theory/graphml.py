@@ -21,7 +21,7 @@ _ENCODINGS = ("utf-8", "utf-16", "iso-8859-1", "us-ascii")  # those that the par
 def read_graphml(path: FilePath) -> EdgeTable:
     """The nodes and edges of a GraphML file; `ValueError` if it is refused."""
     data, target = read_bytes(path), _Target(path)
-    parser: Any = DefusedXMLParser(target=target, forbid_dtd=True, forbid_entities=True, forbid_external=True)
+    parser: Any = DefusedXMLParser(target=target, forbid_dtd=True)
     target.parser = parser.parser
     target.parser.XmlDeclHandler = target.declaration
     try:
@@ -64,7 +64,10 @@ class _Target:
         """Enter an element; its tag comes as `{namespace}name`."""
         tag, within = tag.rpartition("}")[2], self.around[-1] if self.around else ""
         self.around.append(tag)
-        self.text.clear()
+        if self.around[-3:] in (["graphml", "key", "default"], ["graph", "edge", "data"]):
+            self.text.clear()
+        else:
+            self.text.append(f"<{tag}>")  # a value that holds an element is no number
 
         def value(name: str) -> str:
             if name not in attributes:
@@ -80,7 +83,7 @@ class _Target:
                     self.names[self.key] = attributes.get("attr.name", self.key)
             case _, "graph":
                 if within != "graphml" or self.table:
-                    raise self.refused("found a second graph, wanted one graph that holds no other")
+                    raise self.refused("found a second or an inner graph, wanted one directly in <graphml>")
                 if value("edgedefault") not in ("directed", "undirected"):
                     found = shown(value("edgedefault"))
                     raise self.refused(f"found edgedefault {found}, wanted 'directed' or 'undirected'")
@@ -109,15 +112,13 @@ class _Target:
         """Leave an element, with its text if it holds the value or the default of an attribute."""
         place = self.around[-3:]
         self.around.pop()
-        text = "".join(self.text).strip()
         if place == ["graphml", "key", "default"]:
-            self.defaults[self.key] = text
+            self.defaults[self.key] = "".join(self.text).strip()
         elif place == ["graph", "edge", "data"]:
             name, values = self.names[self.key], self.edges[-1][2]
             if name in values:
                 raise self.refused(f"found a second value of {shown(name)}, wanted one an edge")
-            values[name] = text
-        self.text.clear()
+            values[name] = "".join(self.text).strip()
 
     def close(self) -> EdgeTable:
         """The whole graph; only now are all of its nodes known."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from iha_theory.edge_files import MAX_EDGES
+from iha_theory.edge_files import MAX_EDGES, MAX_GML_TEXTS
 from iha_theory.graphs import load_graph
 from tests.refusals import refusal_of, texts, written
 
@@ -108,7 +108,7 @@ def test_a_graphml_attribute_has_a_default_and_drawing_data_are_passed_over(tmp_
             '<key id="n" for="node" attr.name="weight"><default>9</default></key><key id="g" for="edge"/>')
     drawn = ('<edge source="a" target="b"><data key="g"><y:Line xmlns:y="y"><data key="w">8</data></y:Line>'
              '</data><port name="p"/></edge>')
-    stray = '<node id="d"><edge><data key="w">8</data></edge></node>'
+    stray = '<node id="d"><edge><data key="w">8</data></edge></node>stray'
     graph = load_graph(written(tmp_path, "a.graphml", graph_of(drawn + edge("b", "c", "2") + stray, keys)))
     assert texts(graph.adjacency[:3]) == [["0", "7", "0", "0"], ["0", "0", "2", "0"], ["0", "0", "0", "0"]]
     assert graph.weights == "attribute 'weight'"
@@ -132,7 +132,8 @@ def refused_with(path: Path, place: str, reason: str) -> None:
     ("# nothing\n", "", "holds no node, wanted at least one"),
     ("0\n", ", line 1", "found '0', wanted 'source target' or 'source target weight'"),
     ("0 1\n0 1 2 3\n", ", line 2", "found '0 1 2 3', wanted 'source target'"),
-    ("0 1 {'weight': 2}\n", ", line 1", "networkx writes it with write_weighted_edgelist"),
+    ("0 1 {'weight': 2}\n", ", line 1", "between; networkx writes it with write_weighted_edgelist"),
+    ("0 # alone\n", ", line 1", "found '0', wanted"),
     ("0 1\n1 2 x\n", ", line 2, column 3", "found 'x', which is not a number"),
     ("0,1,2\n", ", line 1", "found '0,1,2', wanted 'source target'"),
     ("0 1\n1 0\n0 1\n", ", line 3", "the edge '0' -> '1' again after line 1, wanted it once: merge parallel"),
@@ -148,6 +149,7 @@ def test_an_edge_list_is_refused_with_its_place(tmp_path, content, place, reason
     ("graph [\nnode [ id 1 ]\n", ", line 3", "ends too early"),
     ("graph", ", line 1", "ends too early"),
     ("graph [ ] ]", ", line 1", "found ']', wanted a key"),
+    ("graph [ [ ] ]", ", line 1", "found '[', wanted a key or ]"),
     ("graph [\n5 5 ]", ", line 2", "found '5', wanted a key or ]"),
     ("graph [ directed ]", ", line 1", "found ']', wanted a value of 'directed'"),
     ('graph [ "directed" 1 ]', ", line 1", "found '\"directed\"', wanted a key or ]"),
@@ -176,8 +178,9 @@ def test_a_gml_file_is_refused_with_its_place(tmp_path, content, place, reason):
     (graphml('<graph edgedefault="directed"/>'), "", "holds no node, wanted at least one"),
     (graphml("\n<graph/>"), ", line 2", "found <graph> without the attribute edgedefault"),
     (graphml('\n<graph edgedefault="both"/>'), ", line 2", "found edgedefault 'both', wanted 'directed'"),
-    (graphml('<graph edgedefault="directed"/>\n<graph edgedefault="directed"/>'), ", line 2", "second graph"),
-    (graph_of('<node id="d"><graph edgedefault="directed"/></node>'), ", line 2", "found a second graph"),
+    (graphml('<graph edgedefault="directed"/>\n<graph edgedefault="directed"/>'), ", line 2", "second or"),
+    (graphml('<x><graph edgedefault="directed"/></x>'), ", line 1", "found a second or an inner graph"),
+    (graph_of('<node id="d"><graph edgedefault="directed"/></node>'), ", line 2", "an inner graph"),
     (graphml(f"\n{KEY.replace('id=', 'it=')}"), ", line 2", "found <key> without the attribute id"),
     (graph_of("<node/>"), ", line 2", "found <node> without the attribute id"),
     (graph_of('<node id="b"/>'), ", line 2", "found the node 'b' a second time"),
@@ -193,6 +196,7 @@ def test_a_gml_file_is_refused_with_its_place(tmp_path, content, place, reason):
     (graph_of(edge("a", "b", "1"), KEY.replace("edge", "node")), ", line 2", "found data of 'w'"),
     (graph_of(edge("a", "b", '1</data><data key="w">2'), KEY), ", line 2", "found a second value"),
     (graph_of(edge("a", "b", "1e"), KEY), ", line 2", "the attribute 'weight' of an edge: found '1e', which"),
+    (graph_of(edge("a", "b", "1<x>2</x>3"), KEY), ", line 2", "found '1<x>23', which is not a number"),
     (graph_of(edge("a", "b", "&nbsp;"), KEY), ", line 2, column 43", "is not well-formed XML (undefined"),
     ('<?xml version="1.0" encoding="utf-7"?>' + graphml(""), ", line 1", "is encoded in 'utf-7', wanted"),
     ("<!DOCTYPE graphml>" + graph_of(""), ", line 1", "holds a document type declaration"),
@@ -205,16 +209,17 @@ def test_a_graphml_file_is_refused_with_its_place(tmp_path, content, place, reas
 
 @pytest.mark.parametrize(("name", "few", "many"), [
     ("a.txt", "0 1\n1 2\n", "0 1\n1 2\n2 0\n"),
-    ("a.graphml", graph_of(edge("a", "b")), graph_of(edge("a", "b") + edge("b", "c") + edge("c", "a"))),
-    ("a.gml", "graph [ node [ id 1 ] edge [ source 1 target 1 ] ]",
+    ("a.graphml", graph_of(edge("a", "b") + edge("b", "c")),
+     graph_of(edge("a", "b") + edge("b", "c") + edge("c", "a"))),
+    ("a.gml", "graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 1 ] edge [ source 2 target 2 ] ]",
      "graph [ node [ id 1 ] node [ id 2 ] " + "edge [ source 1 target 2 ] edge [ source 2 target 2 ] "
      "edge [ source 1 target 1 ] ]"),
 ])
 def test_too_many_edges_are_refused(tmp_path, monkeypatch, name, few, many):
     monkeypatch.setattr("iha_theory.edge_files.MAX_EDGES", 2)
-    assert np.count_nonzero(load_graph(written(tmp_path, name, few)).adjacency) in (1, 2)
+    assert np.count_nonzero(load_graph(written(tmp_path, name, few)).adjacency) == 2
     assert "has more than 2 edges, the limit" in refusal_of(load_graph, written(tmp_path, name, many))
-    assert MAX_EDGES == 1_000_000
+    assert (MAX_EDGES, MAX_GML_TEXTS) == (1_000_000, 5_000_000)
 
 
 def test_a_gml_file_of_too_many_entries_is_refused(tmp_path, monkeypatch):
@@ -223,7 +228,13 @@ def test_a_gml_file_of_too_many_entries_is_refused(tmp_path, monkeypatch):
     assert "more than 9 entries" in refusal_of(load_graph, written(tmp_path, "a.gml", "a 1 " * 10))
 
 
+def test_a_refusal_says_no_more_than_is_so(tmp_path):
+    path = written(tmp_path, "a.txt", "0 1 2 3\n")
+    assert refusal_of(load_graph, path).endswith("'source target weight' with white space between")
+    assert refusal_of(load_graph, written(tmp_path, "a.gml", "]")).endswith("found ']', wanted a key")
+
+
 def test_a_graph_too_large_is_refused_before_its_matrix_is_allocated(tmp_path):
-    nodes = "".join(f'<node id="{number}"/>' for number in range(3345))
+    nodes = "".join(f'<node id="{number}"/>' for number in range(3350))
     path = written(tmp_path, "a.graphml", graphml(f'<graph edgedefault="directed">{nodes}</graph>'))
     assert "3345 rows and 3345 columns of exact numbers need about 0.5002 GiB" in refusal_of(load_graph, path)

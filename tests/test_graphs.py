@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import networkx as nx
@@ -104,6 +105,9 @@ def test_an_adjacency_is_not_changed_by_accident():
     graph = load_graph("florentine")
     with pytest.raises(ValueError, match="read-only"):
         graph.adjacency[0, 0] = fmpq(1)
+    with pytest.raises(FrozenInstanceError):
+        graph.__setattr__("name", "karate")
+    assert len({graph, graph, load_graph("florentine")}) == 2
 
 
 def test_an_adjacency_of_another_shape_is_refused():
@@ -155,7 +159,7 @@ def test_a_third_column_may_be_left_out(tmp_path):
 
 def test_the_weights_of_an_array_say_what_a_float_stands_for(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[0, 0.1], [0.1, 0]]))
-    graph = load_graph(tmp_path / "a.npy")
+    graph = load_graph((tmp_path / "a.npy").rename(tmp_path / "a.NPY"))
     assert graph.weights == "matrix entries, a float as the exact value of its binary digits"
     assert graph.adjacency[0, 1] == fmpq(*(0.1).as_integer_ratio()) != fmpq(1, 10)
 
@@ -213,6 +217,16 @@ def test_a_file_that_cannot_be_a_graph_is_refused(tmp_path):
     assert "the suffix '.xml' names no format" in refusal_of(load_graph, tmp_path / "a.xml")
     assert "the suffix '' names no format" in refusal_of(load_graph, tmp_path / "graph")
     assert "did you mean '.graphml'" in refusal_of(load_graph, "a.grafml")
+
+
+def test_a_name_is_a_file_if_there_is_one_and_prints_on_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "karat", "0 1\n")
+    assert refusal_of(load_graph, "karat").startswith("karat: the suffix '' names no format")
+    written(tmp_path, "karate", "0 1\n")
+    assert load_graph("karate").describe().startswith("karate: 34 nodes, ")
+    graph = load_graph(written(tmp_path, "a\n.csv", "0,0\n1,0\n"))
+    assert graph.describe().startswith("'a\\n.csv': 2 nodes, 1 non-zero")
 
 
 def test_an_unknown_name_or_option_is_refused_with_the_nearest(tmp_path):

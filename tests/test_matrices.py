@@ -109,6 +109,7 @@ def test_a_csv_file_is_refused_with_its_place(tmp_path, monkeypatch, content, pl
 
 @pytest.mark.parametrize(("content", "place", "reason"), [
     ("1 2 3\n", ", line 1", "wanted a header such as '%%MatrixMarket matrix coordinate real general'"),
+    (MARKET + "array real\n1 1\n1\n", ", line 1", "wanted a header such as"),
     ("%%MatrixMarket vector array real general\n1 1\n1\n", ", line 1", "wanted a header such as"),
     (MARKET + "coordinate complex general\n1 1 1\n", ", line 1", "says 'complex', wanted one of real"),
     (MARKET + "sparse real general\n1 1 1\n", ", line 1", "says 'sparse', wanted one of coordinate, array"),
@@ -127,6 +128,7 @@ def test_a_csv_file_is_refused_with_its_place(tmp_path, monkeypatch, content, pl
     (COORDINATE + "2 2 1\n1 2\n", ", line 3", "found 2 words, wanted 3 as the header says"),
     (COORDINATE + "2 2 1\n1 2 one\n", ", line 3, column 3", "found 'one', which is not a number"),
     (COORDINATE + "2 2 2\n1 2 1\n", ", line 3", "ends after 1 entries, wanted 2 by the sizes"),
+    (COORDINATE + "2 2 1\n", ", line 2", "ends after 0 entries, wanted 1 by the sizes"),
     (COORDINATE + "2 2 1\n1 2 1\n2 1 1\n", ", line 4", "found an entry beyond the 1"),
     (COORDINATE + "2 2 2\n1 2 1\n1 2 1\n", ", line 4", "found row 1, column 2 a second time"),
     (MARKET + "coordinate integer general\n2 2 1\n1 2 1.5\n", ", line 3, column 3", "wanted an integer"),
@@ -145,6 +147,7 @@ def test_a_matrix_market_file_is_refused_with_its_place(tmp_path, content, place
     ("a.npy", b"no array", "is no .npy file of format 1.0"),
     ("a.npy", numpy_header("9999999, 9999999"), "9999999 rows and 9999999 columns of exact"),
     ("a.npy", numpy_header("1" * 30 + ", 1"), "wanted 2 axes"),
+    ("a.npy", numpy_header("1 2, 3, 4"), "the shape '1 2, 3, 4', wanted 2 axes"),
     ("a.npy", numpy_header("1, 1", b"\x02\x00"), "is no .npy file of format 1.0"),
     ("a.npy", numpy_header("1, 2"), "is cut short after 0 bytes of data, wanted 16"),
     ("a.npz", b"no archive", "is no archive ('File is not a zip file'); save it with numpy.savez"),

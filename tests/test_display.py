@@ -1,0 +1,39 @@
+"""Weights as labelled text: labels from the axes, zeros as dots, every stage from the input to the output."""
+
+import numpy as np
+
+from constructions import BOOK
+from iha_theory import RATIONALS
+from iha_theory.display import as_markdown, as_text, labelled, stages
+
+
+def test_a_matrix_is_labelled_by_its_axes():
+    array = RATIONALS.array([[[1, 0], [0, 10]]]) / 2
+    assert labelled(array, "source model key", {"model": ["x", "e0"]}) == (
+        "source 0  (model x key)\n"
+        "      |   0  1\n"
+        "x     | 1/2  .\n"
+        "e0    |   .  5")
+
+
+def test_floats_are_shown_short_and_plain_matrices_without_a_place():
+    assert labelled(np.array([[0.5, 0.0]]), "token value") == "(token x value)\n      |   0  1\n0     | 0.5  ."
+
+
+def test_the_examples_end_in_the_bank_and_in_the_shifts():
+    for name, last in (("k4", [[1, 10, 100, 1000], [10, 100, 1000, 0], [100, 1000, 0, 0], [1000, 0, 0, 0]]),
+                       ("n4", [[1, 2, 3, 4], [2, 3, 4, 1], [3, 4, 1, 2], [4, 1, 2, 3]])):
+        shown = stages(BOOK.examples[name]())
+        assert [stage for stage, _, _ in shown] == [
+            "input", "w_q", "w_k", "w_v", "alpha_q", "alpha_k", "alpha_v", "collapse", "pseudo-queries", "pseudo-keys",
+            "pseudo-values", "scores", "attention", "attended", "output"]
+        assert all(sentence for _, sentence, _ in shown)
+        rows = [line.split("|")[1].split() for line in shown[-1][2].splitlines()[2:]]
+        assert rows == [["." if v == 0 else str(v) for v in row] for row in last]
+
+
+def test_text_and_markdown_hold_the_same_matrices():
+    example = BOOK.examples["n4"]()
+    for _, _, matrices in stages(example):
+        assert matrices in as_text(example)
+        assert matrices in as_markdown(example)
