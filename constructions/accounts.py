@@ -213,4 +213,5 @@ THEOREM = Theorem(
             (_TOKENS, "N") if account.name.startswith("cpm3") else
             (tuple(sizes[: len(account.sizes.split())] for sizes in _LAYERS), account.sizes))))
     ),
+    headline=("filter-iha-printed", "layer-iha-printed"),
 )

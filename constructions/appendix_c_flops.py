@@ -238,4 +238,5 @@ THEOREM = Theorem(
               "attention cost 1 - 1/(5P^2) of five global multi-head layers to leading order, with causal "
               "masks.",
     sections=(ENUMERATION, GROWTH, COSTS, GLOBAL_IHA, MATCHING, MIXING_COST),
+    headline=("schedule-token", "schedule-flat"),
 )

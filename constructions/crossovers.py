@@ -224,4 +224,5 @@ THEOREM = Theorem(
     statement="Under k d < N a filter bank has fewer parameters with IHA iff k >= 3; CPM-3 iff N = 4 or N >= "
               "6.",
     sections=(CONDITION, _SMALLER, _LARGER, _STAYS, _TILED, _UPPER, _LOWER, LEAST, *CPM3_SECTIONS),
+    headline=("smaller", "cpm3-total"),
 )

@@ -250,4 +250,5 @@ THEOREM = Theorem(
     statement="The listed sizes make 2.37B parameters with an FFN of two matrices and shared embeddings; "
               "mixing adds 4H^2 P to a layer.",
     sections=(READ, CLOSED, MIXED),
+    headline=("size-total",),
 )

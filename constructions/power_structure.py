@@ -245,7 +245,7 @@ def is_independence(matrix: flint.fmpz_mat, certificate: Independence) -> bool:
     if value == 0 or len(set(rows)) != len(rows) or tuple(columns) != tuple(range(len(rows))):
         return False
     vector = flint.fmpz_mat(matrix.nrows(), 1, list(certificate.x))
-    block: list[list[int]] = []
+    block: list[list[flint.fmpz]] = []
     for _ in columns:
         block.append([vector[row, 0] for row in rows])
         vector = matrix * vector

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from einops import einsum, rearrange
 
+from constructions import proved
 from constructions.bank import Bank, bank
 from constructions.bank_cases import requested_banks
 from constructions.blocks import lifted, powers, symbols, unit_like, zeros_like
@@ -259,4 +260,6 @@ THEOREM = Theorem(
     statement="One layer of linear multi-head attention with H heads applies at most H operators; k heads suffice for "
     "the bank [X, AX, ..., A^(k-1) X].",
     sections=(HEADS, CONCLUSION, RANK, COUNT),
+    proofs=proved.THEOREM_1,
+    headline=("bank", "operators"),
 )

@@ -36,6 +36,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from constructions import proved
 from constructions.blocks import symbols
 from constructions.inclusion_gaps import EARLIER, ROTARY
 from constructions.inclusion_sections import FREE, INCLUSION
@@ -117,4 +118,6 @@ THEOREM = Theorem(
     statement="With P pseudo-heads the layer has Q + 4 H^2 P parameters and can equal any multi-head attention "
     "with H heads, for every P >= 1; for P >= 2 it computes more.",
     sections=(COUNT, INCLUSION, EARLIER, LARGEST, ROTARY, FREE, MULTI_HEAD, GENERAL, SINGLE, EXAMPLE, ZERO_MIXING),
+    proofs=proved.THEOREM_2,
+    headline=("inclusion", "inclusion-token", "not-additive"),
 )

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from constructions import proved
 from constructions.bank import Bank, bank
 from constructions.bank_cases import requested_banks
 from constructions.blocks import (
@@ -284,4 +285,6 @@ THEOREM = Theorem(
     statement="One layer of linear IHA with H = ceil(sqrt k) heads and P = H pseudo-heads outputs [X, AX, ..., A^(k-1) X] "
     "with 2N(N+d)H + d(N+d)H^2 + 4H^3 parameters.",
     sections=(IHA_BANK, FEWER_PSEUDO_HEADS, HALVED, SEARCH, K4, COUNT),
+    proofs=proved.THEOREM_3,
+    headline=("bank",),
 )

@@ -40,6 +40,7 @@ from typing import Any
 
 import numpy as np
 
+from constructions import proved
 from constructions.blocks import cheapest_cover, lifted, symbols
 from constructions.counting import counting_mlp
 from constructions.counting_pipeline import PIPELINE
@@ -246,4 +247,6 @@ THEOREM = Theorem(
     statement="One layer of IHA with hard attention and ceil(sqrt N_max) heads, followed by an MLP, counts the ordered "
     "pairs with x_i + G x_j1 + x_j2 = 0 mod M at every position; the known construction for MHA takes N_max heads.",
     sections=(LAYER, EXAMPLE, PIPELINE, SHORTER, ORDER, EXAMPLE_123, OUTPUT, ROUNDING, PARAMETERS),
+    proofs=proved.THEOREM_4,
+    headline=("shifts", "counts"),
 )

@@ -199,7 +199,7 @@ class Theorem:
 
     Attributes:
         number: the paper's number, with its full form in the appendix: ``"3 (6)"``.
-        statement: one sentence. proofs: the machine-checked theorems behind it, if any.
+        statement: one sentence. headline: the claims that say the statement, for the overview. proofs: the machine-checked theorems behind it, if any.
     """
 
     number: str
@@ -207,6 +207,7 @@ class Theorem:
     source: str
     statement: str
     sections: tuple[Section, ...] = ()
+    headline: tuple[str, ...] = ()
     proofs: tuple[Proof, ...] = ()
 
     @property

@@ -69,7 +69,7 @@ def _listed(folder: Path) -> dict[str, Any]:
         listed = json.loads(path.read_text(encoding="utf-8"))
         return {"files": dict(listed["files"]), "instances": str(listed["instances"])}
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: not a list of accepted proofs ({error!r}); write it again with make proofs") from None
+        raise ValueError(f"{path}: not a list of accepted proofs ({error!r}); run make proofs") from None
 
 
 @cache

@@ -108,6 +108,24 @@ def markdown(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def overview(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
+    """One Markdown row for each statement: how strongly its headline is known here, what is proved, how many errata."""
+    lines = ["| statement | in one sentence | strongest evidence | for every size | claims | errata |",
+             "|---|---|---|---|---|---|"]
+    for theorem in catalogue:
+        mine = [row for row in rows if row.theorem == theorem.number]
+        proved = [row for row in mine if row.means is Means.PROOF]
+        best = strongest(row for row in mine if row.claim in theorem.headline)
+        known = f"{SCOPES[best.scope]}, {MEANS[best.means]}" if best else "stated, not checked"
+        proof = f"machine-checked proof ({len(proved)} theorems)" if proved else "-"
+        if best and best.scope is Scope.ALL and not proved:
+            proof = "exact certificate"
+        count = len({row.claim for row in mine if row.means is not Means.PROOF})
+        cells = (heading(theorem.number), theorem.statement, known, proof, str(count), str(len(theorem.errata)))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def errata(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator[str]:
     """Every erratum: where, what is printed, what was found and with which witness, and what holds instead."""
     count = 0

@@ -90,9 +90,9 @@ def test_softmax_in_floats_balls_and_rationals_agree(seed):
     beta = flint.arb(2).log()
     balls = softmax(beta, mask=flat_causal)(*(BALLS.array(a) for a in (q, k, v)))
     floats = softmax(float(beta), mask=flat_causal)(*(FLOATS.array(a) for a in (q, k, v)))
-    for index in np.ndindex(exact.shape):
-        assert balls[index].contains(exact[index])
-        assert abs(floats[index] - float(Fraction(int(exact[index].p), int(exact[index].q)))) < 1e-13
+    for ball, number, wanted in zip(balls.flat, floats.flat, exact.flat, strict=True):
+        assert ball.contains(wanted)
+        assert abs(number - float(Fraction(int(wanted.p), int(wanted.q)))) < 1e-13
 
 
 def test_the_default_temperature_is_one_over_the_root_of_the_key_width():

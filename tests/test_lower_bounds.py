@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from fractions import Fraction
+from typing import Any
 
 import flint
 import numpy as np
@@ -35,7 +36,8 @@ def powers_by_loops(rows, k):
     found = [[[Fraction(int(i == j)) for j in range(n)] for i in range(n)]]
     while len(found) < k:
         last = found[-1]
-        found.append([[sum(last[i][t] * Fraction(rows[t][j]) for t in range(n)) for j in range(n)] for i in range(n)])
+        found.append([[sum((last[i][t] * Fraction(rows[t][j]) for t in range(n)), Fraction(0)) for j in range(n)]
+                      for i in range(n)])
     return found
 
 
@@ -115,12 +117,12 @@ def test_a_certificate_with_one_number_changed_is_rejected():
     seen = set()
     for name, k in EXPECTED:
         p = Powers(sample(name), k)
-        groups = [([p.independence], is_independence), ([p.dependence] if p.dependence else [], is_dependence),
+        groups: list[Any] = [([p.independence], is_independence), ([p.dependence] if p.dependence else [], is_dependence),
                   (p.classes, is_proportional), ((*p.classes_apart(), *p.neighbours_apart()), is_apart)]
         for certificates, accepts in groups:
-            for certificate in certificates:
+            for certificate in list[Any](certificates):
                 assert accepts(p.matrix, certificate)
-                for wrong in tampered(certificate):
+                for wrong in list[Any](tampered(certificate)):
                     zero = isinstance(wrong, Proportional) and all(v == 0 for v in (p.matrix**wrong.power).entries())
                     last = isinstance(wrong, Independence) and wrong.minor == certificate.minor
                     if not zero and not (last and is_independence(p.matrix, wrong)):

@@ -9,7 +9,7 @@ from constructions.proved import FOLDER
 from iha_theory.proofs import accepted, printed_instances
 
 sys.path.insert(0, str(FOLDER))
-import check  # noqa: E402  # pyright: ignore[reportMissingImports]
+import check  # pyright: ignore[reportMissingImports]
 
 needs_coq = pytest.mark.skipif(not check.is_installed(), reason="Coq is not here: the proofs were not re-checked")
 
@@ -133,21 +133,21 @@ def test_a_project_with_a_planted_fault_is_refused_and_the_lists_stay(tmp_path, 
 def test_the_second_checker_sees_an_axiom_that_no_theorem_uses(tmp_path, text):
     project(tmp_path, {"Base.v": text})
     check.compile_all(tmp_path, ["Base.v"])
-    with pytest.raises(check.Refused, match="coqchk finds these assumed: IHA.Base.hidden"):
+    with pytest.raises(check.Refused, match=r"coqchk finds these assumed: IHA\.Base\.hidden"):
         check.recheck(tmp_path, ["Base.v"])
 
 
 @needs_coq
 def test_a_variable_outside_a_section_does_not_compile(tmp_path):
     project(tmp_path, {"Base.v": "Variable hidden : False.\n"})
-    with pytest.raises(check.Refused, match="Base.v does not compile"):
+    with pytest.raises(check.Refused, match=r"Base\.v does not compile"):
         check.compile_all(tmp_path, ["Base.v"])
 
 
 def test_a_file_that_the_project_does_not_list_is_refused(tmp_path):
     project(tmp_path, GOOD)
     (tmp_path / "More.v").write_text("")
-    with pytest.raises(check.Refused, match="disagree about More.v"):
+    with pytest.raises(check.Refused, match=r"disagree about More\.v"):
         check.files(tmp_path)
 
 
@@ -170,5 +170,5 @@ def test_as_root_the_packages_are_installed(tmp_path, monkeypatch, capsys):
 
 def test_without_coq_the_two_packages_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(SystemExit, match="proofs: Coq with MathComp is not here; .* coq and libcoq-mathcomp-algebra"):
+    with pytest.raises(SystemExit, match=r"proofs: Coq with MathComp is not here; .* coq and libcoq-mathcomp-algebra"):
         run(project(tmp_path, GOOD))

@@ -55,7 +55,8 @@ def scatter(s, shape):
 def scattered(d, dk, dv):
     """H = 2, P = 3 and N = 4 tokens of d columns: the weights and the input."""
     alphas = [scatter(s, (2, 2, 3)) for s in (0, 2, 1, 4)]
-    return IHA(scatter(0, (2, d, dk)), scatter(1, (2, d, dk)), scatter(2, (2, d, dv)), *alphas), scatter(3, (3, 4, d))[2]
+    weights = IHA(scatter(0, (2, d, dk)), scatter(1, (2, d, dk)), scatter(2, (2, d, dv)), *alphas)
+    return weights, scatter(3, (3, 4, d))[2]
 
 
 def base2():
@@ -204,9 +205,10 @@ def test_another_mask_is_seen(printed, name, as_if):
 
 
 def test_other_sizes_are_seen(printed):
-    sizes = printed["linear_none"]["sizes"]
-    assert sizes[1] == "P=3"
-    assert compared(printed["linear_none"] | {"sizes": [sizes[0], "P=2", *sizes[2:]]}, "linear_none").keys() == {"sizes"}
+    found = printed["linear_none"]
+    assert found["sizes"][1] == "P=3"
+    other = found | {"sizes": [found["sizes"][0], "P=2", *found["sizes"][2:]]}
+    assert compared(other, "linear_none").keys() == {"sizes"}
 
 
 def test_printed_text_that_was_edited_is_refused(tmp_path):

@@ -1,18 +1,19 @@
 """Which machine-checked proofs count, and that those which the book names do."""
 
 import json
+import re
 import sys
 
 import pytest
 
-from constructions import CATALOGUE
+from constructions import CATALOGUE, proved
 from constructions.proved import FOLDER
 from iha_theory.claims import Means, Proof, Scope, Theorem
 from iha_theory.proofs import accepted, digest, is_accepted, text_digest
 from iha_theory.verification import verify
 
 sys.path.insert(0, str(FOLDER))
-import check  # noqa: E402  # pyright: ignore[reportMissingImports]
+import check  # pyright: ignore[reportMissingImports]
 
 # The accepted list.
 
@@ -86,7 +87,7 @@ def test_a_tampered_digest_does_not_count(folder):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"files": 3, "instances": ""}'])
 def test_a_list_of_another_shape_is_refused(folder, text):
     (folder / "accepted.json").write_text(text)
-    with pytest.raises(ValueError, match="not a list of accepted proofs .* make proofs"):
+    with pytest.raises(ValueError, match=r"not a list of accepted proofs .* make proofs"):
         counting(folder)
 
 
@@ -114,10 +115,31 @@ def test_every_proof_that_the_book_names_stands_in_its_file_and_is_accepted(foun
     assert is_accepted(found), "not accepted as it is now: run make proofs"
 
 
-def test_the_book_names_each_proof_once():
-    names = [(found.file, found.name) for theorem in CATALOGUE for found in theorem.proofs]
+def test_a_theorem_names_each_proof_once():
+    names = [(theorem.key, found.name) for theorem in CATALOGUE for found in theorem.proofs]
     assert names
     assert len(names) == len(set(names))
+
+
+def test_a_record_without_a_sentence_is_refused():
+    with pytest.raises(ValueError, match=r"Layer\.v: wanted names"):
+        proved._proofs("Layer.v", "\nmha_is_iha\ninterleaved_is_stacked\n    says so\n")
+
+
+def table():
+    """The rows of the table of names in proofs/README.md: (theorem, file)."""
+    page = (FOLDER / "README.md").read_text()
+    rows = re.findall(r"^\|(?:[^|]*\|){2}([^|]*`[^|]*)\| `(\w+\.v)` \|$", page, re.MULTILINE)
+    return [(name, file) for names, file in rows for name in re.findall(r"`(\w+)`", names)]
+
+
+def test_the_page_of_names_is_right_and_names_what_the_book_does():
+    named = table()
+    for name, file in named:
+        assert name in check.scan(file, (FOLDER / file).read_text())
+    assert {file for _, file in named} >= {"Layer.v", "Theorem2.v", "Theorem3.v", "Theorem4.v", "LowerBounds.v"}
+    missing = {(found.name, found.file) for theorem in CATALOGUE for found in theorem.proofs} - set(named)
+    assert missing == set()
 
 
 def test_the_list_and_the_project_file_name_every_proof_file():

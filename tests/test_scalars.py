@@ -108,7 +108,7 @@ def test_residues_refuse_what_they_cannot_serve():
     with pytest.raises(TypeError, match="residues do not serve add.reduce"):
         x.sum()
     with pytest.raises(TypeError, match=r"residues of one prime are wanted; got primes \[1048583, 1048589\]"):
-        x + Residues(np.array([[1, 2]]), 1048589)
+        _ = x + Residues(np.array([[1, 2]]), 1048589)
     with pytest.raises(TypeError, match="made from integers or rationals; got dtype float64"):
         Residues(np.array([0.5]), P)
     with pytest.raises(TypeError, match="contract two arrays at a time; got 3"):

@@ -164,8 +164,8 @@ def test_a_request_asks_only_the_sections_that_take_it():
     taking = section(case(4), requested=lambda r: (case(r.k),) if r.k else ())
     silent = section(case(4))
     book = [theorem(taking, silent)]
-    assert [job.case.name for job in jobs_of(book)] == ["value=4", "value=4"]
-    assert [job.case.name for job in jobs_of(book, Request(k=9))] == ["value=9"]
+    assert [job.name for job in jobs_of(book)] == ["value=4", "value=4"]
+    assert [job.name for job in jobs_of(book, Request(k=9))] == ["value=9"]
     assert [job.section for job in jobs_of(book, Request(k=9))] == [0]
     with pytest.raises(ValueError, match=r"Theorem 7: no case takes the options given \(n\)"):
         jobs_of(book, Request(n=3))
