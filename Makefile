@@ -2,7 +2,8 @@
 #   make verify    judge every claim of the theorems and print the table (needs neither torch nor the test tools)
 #   make test      the tests
 #   make check     lint, types and tests
-#   make proofs    run the proof checker over proofs/ and write the list of what it accepted
+#   make proofs    run the proof checker over proofs/ and write what it accepted; CHECK=1: compare with the committed
+#   make figures   redraw the figures
 #   make docs      regenerate the worked examples and the README's table
 #   make bench     measure against the baselines
 #   make mutants   run the mutation tool and list the survivors
@@ -10,7 +11,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PIP = .venv/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: verify test check lint types docs proofs bench mutants clean venv
+.PHONY: verify test check lint types docs figures proofs bench mutants clean venv
 
 verify: .venv/core
 	.venv/bin/iha-theory verify
@@ -28,7 +29,10 @@ types: .venv/dev
 	.venv/bin/pyright
 
 proofs: .venv/core
-	.venv/bin/python proofs/check.py
+	.venv/bin/python proofs/check.py $(if $(CHECK),--check)
+
+figures: .venv/figures
+	.venv/bin/python -m figures --out figures --format svg
 
 docs: .venv/core
 	.venv/bin/python docs/generate.py
@@ -53,8 +57,12 @@ venv:
 	$(PIP) install -c constraints.txt -e .
 	touch $@
 
+.venv/figures: .venv/core
+	$(PIP) install -c constraints.txt -e '.[figures]'
+	touch $@
+
 .venv/test: .venv/core
-	$(PIP) install -c constraints.txt -e '.[test]'
+	$(PIP) install -c constraints.txt -e '.[test,figures]'
 	touch $@
 
 .venv/dev: .venv/test

@@ -136,7 +136,13 @@ def tiled_cover(heads: int, columns: int, pseudo_heads: int) -> Cover:
 
 
 def cheapest_cover(k: int, pseudo_heads: int) -> Cover:
-    """The tiled cover with the fewest heads H whose H L >= k blocks, L <= H, are reached with P pseudo-heads."""
+    """The tiled cover with the fewest heads H whose H L >= k blocks, L <= H, are reached with P pseudo-heads.
+
+    Raises:
+        ValueError: no pseudo-heads.
+    """
+    if pseudo_heads < 1:
+        raise ValueError(f"pseudo-heads: got {pseudo_heads}, wanted at least 1")
     heads = 1
     while True:
         columns = -(-k // heads)

@@ -20,6 +20,8 @@ The argument that they serve, for N >= 2 tokens and a column that is not zero. R
 * two powers g I + p v^T and e I + p w^T of one matrix commute, so (v . p) w = (w . p) v. If v and w were independent,
   v . p = w . p = 0 and (I + p u^T)^m = I + m p u^T: then roots of the two powers, or their nilpotency, contradict it.
 
+The bound for heads that share a projection reads the same parts with one feature, d = 1, summed over the heads.
+
 Checked: each of these identities, with every number a symbol, for N = 2, 3 tokens and d = 1, 2 features. Not checked
 here: the conclusions that are drawn from them, for all sizes (see :mod:`constructions.tiny_fields` for all heads over
 small fields, and :mod:`constructions.small_impossible` for Gröbner bases).
@@ -152,8 +154,8 @@ DEGREES = Section(
               lambda i: i.of_degree(1), lambda i: (i.x @ i.c + i.d @ i.x.T) @ i.v0 + i.e @ i.x @ i.v1),
         Claim("degree-0", "the part of degree 0 is E v0", Relation.EQUAL, lambda i: i.of_degree(0),
               lambda i: i.e @ i.v0),
-        Claim("operator", "to feature f the part of degree 1 applies (C v0)[f] I + D_f v0^T + v1[f] E", Relation.EQUAL,
-              lambda i: i.linear_coefficients, lambda i: i.operators),
+        Claim("degree-operator", "to feature f the part of degree 1 applies (C v0)[f] I + D_f v0^T + v1[f] E",
+              Relation.EQUAL, lambda i: i.linear_coefficients, lambda i: i.operators),
         Claim("rows-1-2", "row a has (x_a^T B x_b)(x_b . v1), of degree 1 in x_a and 2 in x_b", Relation.EQUAL,
               lambda i: i.of_rows(1, 2), lambda i: i.over_pairs(
                   lambda a, b: (i.x[a] @ i.b @ i.x[b]) * (i.x[b] @ i.v1[:, 0]))),
@@ -169,9 +171,9 @@ DEGREES = Section(
 
 @dataclass(frozen=True)
 class Perturbed:
-    """Two multiples of the identity, each with a matrix of rank one added: ``first`` = g I + p v^T, ``second`` = e I + p w^T.
+    """Multiples of the identity, each with a matrix of rank one added.
 
-    ``p``, ``v``, ``w`` are (n, 1); ``unipotent`` is I + p v^T.
+    ``first`` is g I + p v^T, ``second`` is e I + p w^T, ``unipotent`` is I + p v^T; ``p``, ``v``, ``w`` are (n, 1).
     """
 
     g: Any
@@ -224,18 +226,20 @@ RANK_ONE = Section(
     instance=_perturbed,
     cases=tuple(Case(f"symbolic, n={n}", POLYNOMIALS, Scope.SIZE, {"n": n}) for n in (2, 3)),
     claims=(
-        Claim("scalar", "g^2 is a combination of the entries of g I + p v^T: if that vanishes, so does g",
+        Claim("rank-one-scalar", "g^2 is a combination of the entries of g I + p v^T: if that vanishes, so does g",
               Relation.EQUAL, lambda i: i.minor, lambda i: i.g * i.g),
-        Claim("commutator", "g I + p v^T and e I + p w^T commute up to (v . p) p w^T - (w . p) p v^T", Relation.EQUAL,
-              lambda i: i.commutator,
+        Claim("rank-one-commutator", "g I + p v^T and e I + p w^T commute up to (v . p) p w^T - (w . p) p v^T",
+              Relation.EQUAL, lambda i: i.commutator,
               lambda i: i.p @ i.w.T * i.dot(i.v, i.p) - i.p @ i.v.T * i.dot(i.w, i.p)),
-        Claim("unipotent", "(I + p v^T)^m is I + m p v^T when v . p = 0, and exactly what the binomials say otherwise",
-              Relation.EQUAL, lambda i: np.stack([i.power(m) for m in _EXPONENTS]),
+        Claim("rank-one-unipotent", "(I + p v^T)^m is I + (m + C(m,2) t + C(m,3) t^2 + ...) p v^T with t = v . p, for "
+              "m up to 4: I + m p v^T when v . p = 0", Relation.EQUAL,
+              lambda i: np.stack([i.power(m) for m in _EXPONENTS]),
               lambda i: np.stack([i.expansion(m) for m in _EXPONENTS])),
     ),
     mutants=(
-        Mutant("no rank one", lambda i: replace(i, first=unit_like(i.p, i.p.shape[0]) * i.g), ("commutator", "scalar")),
+        Mutant("no rank one", lambda i: replace(i, first=unit_like(i.p, i.p.shape[0]) * i.g),
+               ("rank-one-commutator", "rank-one-scalar")),
         Mutant("p v^T transposed", lambda i: replace(i, unipotent=unit_like(i.p, i.p.shape[0]) + i.v @ i.p.T),
-               ("unipotent",)),
+               ("rank-one-unipotent",)),
     ),
 )

@@ -5,8 +5,8 @@ file is as the proof checker accepted it (:mod:`iha_theory.proofs`).
 
 The sentences use the paper's letters: N >= 1 tokens, d features, k powers, H heads, P pseudo-heads. "Bank" is
 [X, AX, ..., A^(k-1) X], to be output for all X; s is the dimension of the span of I, A, ..., A^(k-1). A function e of
-the score stands for the exponential: its values are divided by the sum of their row. "Sizes" are N, H, P and all
-widths.
+the score stands for the exponential: its values are divided by the sum of their row. "All sizes" are N, H, P and the
+widths, each at least 1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _proofs(file: str, text: str) -> tuple[Proof, ...]:
 
 _MULTI_HEAD = _proofs("Theorem3.v", """
 multi_head_filter
-    for every commutative ring, N, d, k, A and X: k heads of linear MHA output the bank
+    for every commutative ring, N, d, k, A and X: k heads of linear MHA output the bank [X, AX, ..., A^(k-1) X]
 multi_head_filter_parameters
     for every N, d and k: the k heads of MHA have 2N(N+d)k + d(N+d)k parameters
 """)
@@ -37,7 +37,7 @@ multi_head_filter_parameters
 THEOREM_1 = _MULTI_HEAD + _proofs("LowerBounds.v", """
 least_heads_mha
     for every field with at least 3 elements, d >= 1, k >= 2 and A not a multiple of I: linear MHA with H heads of one
-    width v, H v >= k d, can start with the bank if and only if H >= k
+    width v, H v >= k d, can start with the bank [X, AX, ..., A^(k-1) X] if and only if H >= k
 """)
 
 THEOREM_2 = (
@@ -58,60 +58,66 @@ inclusion_token_mask
 inclusion_hard
     for every ordered field, all sizes, P >= 1 and every mask on tokens: with hard attention the copies are MHA
 inclusion_flat_last
-    for every ordered field, e, all sizes and P >= 1: under the flat causal mask the copies are causal MHA if R reads
-    the last pseudo-head
+    for every ordered field, function e of the score, all sizes and P >= 1: under the flat causal mask the copies are
+    causal MHA if R reads the last pseudo-head
 inclusion_window_last
-    for every ordered field, e, all sizes and P >= 1: so they are with a window of W tokens, W P virtual tokens
+    for every ordered field, function e of the score, all sizes and P >= 1: so they are with a window of W tokens, W P
+    virtual tokens
 """),
     *_proofs("Theorem2_Flat.v", """
 flat_causal_error
-    for every ordered field, e > 0 and all sizes: when R reads pseudo-head J under the flat causal mask, the copies
-    differ from causal MHA by -(P-J) p (1-p) / (P - (P-J) p) (v - u)
+    for every ordered field, positive function e of the score and all sizes: when R reads pseudo-head J under the flat
+    causal mask, the copies differ from causal MHA by -(P-J) p (1-p) / (P - (P-J) p) (v - u)
 flat_causal_exact
-    for every ordered field, e > 0 and all sizes: that difference is 0 at a token if and only if J = P, the token is
-    the first, or v = u there
+    for every ordered field, positive function e of the score and all sizes: that difference is 0 at a token if and
+    only if J = P, the token is the first, or v = u there
 flat_causal_fails_rat
-    over the rationals, with an explicit e, two tokens and P = 2: R on the first pseudo-head gives 1/2 where causal
-    MHA has 2/3
+    over the rationals, with an explicit function e of the score, two tokens and P = 2: R on the first pseudo-head
+    gives 1/2 where causal MHA has 2/3
 """),
     *_proofs("Theorem2_Strictness.v", """
 mha_layer_linear
     for every ordered field, N and D, any number of heads of any widths, an output projection, and for each head a
     weighting that sums to 1 and a mask that lets each token see some token: MHA is linear on repeated tokens
 one_pseudo_head_linear
-    for every ordered field, e > 0 and all sizes: IHA with P = 1 is linear on repeated tokens, whatever its mixing
+    for every ordered field, positive function e of the score and all sizes: IHA with P = 1 is linear on repeated
+    tokens, whatever its mixing
 """),
     *_proofs("Theorem2_Examples.v", """
 printed_is_identity
-    for every ordered field, e > 0, all sizes, P >= 1 and every mask under which all see something: on repeated tokens
-    x the printed example outputs x W_V
+    for every ordered field, positive function e of the score, all sizes, P >= 1 and every mask under which all see
+    something: on repeated tokens x the printed example outputs x W_V
 corrected_token
-    for every ordered field, e, all sizes and every mask on tokens under which all see something: with signs +, - on
-    the values the example outputs (e(s) - e(-s)) / (e(s) + e(-s)) x W_V
+    for every ordered field, function e of the score, all sizes and every mask on tokens under which all see
+    something: with signs +, - on the values the example outputs (e(s) - e(-s)) / (e(s) + e(-s)) x W_V
 corrected_additive_iff
-    for every ordered field, e > 0 increasing and all sizes: that output is additive in x if and only if W_V = 0 or
-    W_Q W_K^T is skew-symmetric
+    for every ordered field, positive increasing function e of the score and all sizes: that output is additive in x
+    if and only if W_V = 0 or W_Q W_K^T is skew-symmetric
 zero_mixing_stays
-    for every ordered field, e and all sizes: a third pseudo-head with zero mixing leaves e(0) in the denominator
+    for every ordered field, function e of the score and all sizes: a third pseudo-head with zero mixing leaves e(0)
+    in the denominator
 """),
     *_proofs("Theorem2.v", """
 theorem2_no_mask
-    for every ordered field, e > 0 increasing and all sizes, without a mask: every MHA is IHA with P pseudo-heads, for
-    every P >= 1; for every P >= 2 some IHA is no MHA, whatever its heads and output projection
+    for every ordered field, positive increasing function e of the score and all sizes, without a mask: every MHA is
+    IHA with P pseudo-heads, for every P >= 1; for every P >= 2 some IHA is no MHA, whatever its heads and output
+    projection
 theorem2_token_causal
-    for every ordered field, e > 0 increasing and all sizes: both halves hold under the token-causal mask
+    for every ordered field, positive increasing function e of the score and all sizes: both halves hold under the
+    token-causal mask
 theorem2_flat_causal
-    for every ordered field, e > 0 increasing and all sizes: both halves hold under the flat causal mask, the second
-    for N >= 2
+    for every ordered field, positive increasing function e of the score and all sizes: both halves hold under the
+    flat causal mask, the second for N >= 2
 separation_rat
-    over the rationals, with an explicit e: the corrected example is 3/5 at 1 and 24/13 at 2, so it is not additive
+    over the rationals, with an explicit function e of the score: the corrected example is 3/5 at 1 and 24/13 at 2, so
+    it is not additive
 """),
 )
 
 THEOREM_3 = (*_proofs("Theorem3.v", """
 theorem3
     for every commutative ring, N, d, H, k <= H^2, A and X: the first k d columns of linear IHA with H heads and P = H
-    are the bank
+    are the bank [X, AX, ..., A^(k-1) X]
 theorem3_ceil_sqrt
     for every commutative ring, N, d, k, A and X: ceil(sqrt k) heads of linear IHA output the bank
 rank_one_bank
@@ -203,8 +209,8 @@ one_head_one_class
     for every field with at least 3 elements, N, d and A: two non-zero powers of A that one linear head applies, each
     in one of its columns, are multiples of each other
 free_heads_bound
-    for every field with at least 3 elements, N, d >= 1, k and A: linear heads of any widths that output the bank, its
-    columns in any order, are at least as many as the classes of non-zero powers
+    for every field with at least 3 elements, N, d >= 1, k and A: linear heads of any widths that output the bank [X,
+    AX, ..., A^(k-1) X], its columns in any order, are at least as many as the classes of non-zero powers
 classes_suffice
     for every field, N, d, k and A: as many heads as there are classes of powers are enough for that
 ordered_heads_bound
@@ -216,22 +222,23 @@ two_elements_two_classes
     *_proofs("LowerBounds.v", """
 iha_position_only_bounds
     for every field, N, d >= 1, H, P, k and A: linear IHA whose queries and keys read positions only, with an output
-    projection, outputs the bank only if H^2 >= s and H P^2 >= s
+    projection, outputs the bank [X, AX, ..., A^(k-1) X] only if H^2 >= s and H P^2 >= s, s = dim span(I, A, ...,
+    A^(k-1))
 iha_bounds
     for every field with at least 3 elements, N, d >= 1, H, P, k and A: linear IHA with any weights and an output
-    projection outputs the bank only if H^2 >= s and H P^2 >= s
+    projection outputs the bank only if H^2 >= s and H P^2 >= s, s = dim span(I, A, ..., A^(k-1))
 least_heads_projected
     for every field with at least 3 elements, N, d >= 1, k and A: H heads of linear IHA with an output projection, and
-    some P, output the bank for some weights if and only if H >= ceil(sqrt s)
+    some P, output the bank for some weights if and only if H >= ceil(sqrt s), s = dim span(I, A, ..., A^(k-1))
 least_heads
     for every field with at least 3 elements, d >= 1, k and A whose k powers are independent: H heads of linear IHA,
     and some P, start with the bank for some weights if and only if H >= ceil(sqrt k)
 least_heads_ordered
     for every field with at least 3 elements, d >= 1, k and A: H heads of one width v, H v >= k d, start with the bank
-    for some weights of linear IHA if and only if H >= min(s, ceil(sqrt k))
+    for some weights of linear IHA if and only if H >= min(s, ceil(sqrt k)), s = dim span(I, A, ..., A^(k-1))
 least_heads_mha_projected
     for every field with at least 3 elements, d >= 1, k and A: H heads of linear MHA with an output projection output
-    the bank for some weights if and only if H >= s
+    the bank for some weights if and only if H >= s, s = dim span(I, A, ..., A^(k-1))
 path_least_heads
     for every field with at least 3 elements, d >= 1, k <= N and the directed path of N tokens: H heads of linear IHA
     start with the bank for some weights if and only if H >= ceil(sqrt k)

@@ -75,12 +75,10 @@ def as_base_heads(iha: IHA) -> Projected:
     """
     alpha_q, alpha_k, alpha_v, collapse = _mixing(iha)
     heads, model = iha.sizes["source"], iha.sizes["model"]
-    keys = einsum(alpha_k, _mixed(iha.w_v, alpha_v),
-                  "source head pseudo, head pseudo2 model value -> source head pseudo pseudo2 model value")
-    # j' runs over the pseudo-keys, and the pseudo-value of the same j' belongs to it.
-    keys = np.stack([keys[:, :, j, j] for j in range(keys.shape[2])]).sum(axis=0)
     queries = einsum(collapse, alpha_q, "out head pseudo, source head pseudo -> out source head")
-    projection = einsum(queries, keys, "out query head, key head model value -> query key model out value")
+    values = einsum(alpha_k, _mixed(iha.w_v, alpha_v),
+                    "source head pseudo, head pseudo model value -> source head model value")
+    projection = einsum(queries, values, "out query head, key head model value -> query key model out value")
     w_v = zeros_like(iha.w_q, (heads**2, model, model))
     w_v[:] = unit_like(iha.w_q, model)
     return Projected(multi_head(np.repeat(iha.w_q, heads, axis=0), np.concatenate([iha.w_k] * heads), w_v),
@@ -99,7 +97,8 @@ def as_pseudo_heads(iha: IHA) -> Projected:
     w_q = rearrange(np.stack([q] * pseudos, axis=2), "head pseudo pseudo2 model key -> (head pseudo pseudo2) model key")
     w_k, w_v = (rearrange(np.stack([w] * pseudos, axis=1),
                           "head pseudo pseudo2 model feature -> (head pseudo pseudo2) model feature") for w in (k, v))
-    placed = einsum(collapse, unit_like(iha.w_q, value), "out head pseudo, value value2 -> head pseudo value out value2")
+    placed = einsum(collapse, unit_like(iha.w_q, value),
+                    "out head pseudo, value value2 -> head pseudo value out value2")
     projection = rearrange(np.stack([placed] * pseudos, axis=2),
                            "head pseudo pseudo2 value out value2 -> (head pseudo pseudo2 value) (out value2)")
     return Projected(multi_head(w_q, w_k, w_v), projection)
@@ -123,7 +122,8 @@ def as_value_heads(iha: IHA, out: int) -> Projected:
     heads, model, value = (iha.sizes[axis] for axis in ("source", "model", "value"))
     read = rearrange(collapse[out], "head pseudo -> 1 head pseudo") * alpha_q
     queries = einsum(read, iha.w_q, "source head pseudo, source model key -> head model key")
-    keys = einsum(alpha_v, _mixed(iha.w_k, alpha_k), "source head pseudo, head pseudo model key -> source head model key")
+    keys = einsum(alpha_v, _mixed(iha.w_k, alpha_k),
+                  "source head pseudo, head pseudo model key -> source head model key")
     w_q = einsum(queries, keys, "head model key, source head model2 key -> source model model2")
     w_k, projection = zeros_like(iha.w_q, (heads, model, model)), zeros_like(iha.w_q, (heads, value, value))
     w_k[:], projection[:] = unit_like(iha.w_q, model), unit_like(iha.w_q, value)
@@ -215,7 +215,8 @@ def _reading(heads: IHA, features: int) -> IHA:
 
 
 def _count(form: str, wanted: str, count: Callable[[int, int], int]) -> Claim:
-    return Claim(f"{form}-heads", f"they are {wanted} heads", Relation.EQUAL, lambda i: getattr(i, form).sizes["out"],
+    return Claim(f"reduction-{form}-heads", f"they are {wanted} heads", Relation.EQUAL,
+                 lambda i: getattr(i, form).sizes["out"],
                  lambda i: count(i.layer.sizes["source"], i.layer.sizes["pseudo"]), domain=INTEGERS, scope=Scope.SIZE)
 
 
@@ -224,27 +225,29 @@ REDUCTIONS = Section(
     instance=reduced,
     cases=(
         _case(INTEGERS, 2, 2, 1, 2, 1, 1),
+        _case(POLYNOMIALS, 2, 3, 1, 2, 2, 1, features=1),
         _case(POLYNOMIALS, 1, 1, 1, 1, 1, 1),
         _case(POLYNOMIALS, 3, 2, 2, 2, 1, 1),
         _case(POLYNOMIALS, 2, 1, 3, 4, 1, 1, out=2),
         _case(POLYNOMIALS, 2, 1, 2, 3, 4, 5, out=1),
         _case(POLYNOMIALS, 2, 3, 1, 2, 2, 1),
         _case(POLYNOMIALS, 1, 2, 2, 1, 3, 2, out=1),
-        _case(POLYNOMIALS, 2, 3, 1, 2, 2, 1, features=1),
         _case(INTEGERS, 7, 6, 3, 2, 5, 4, out=2),
         _case(INTEGERS, 4, 5, 2, 3, 1, 7, out=1),
     ),
     claims=(
-        Claim("base", "the base heads, every query with every key, and a projection output what the layer outputs",
-              Relation.EQUAL, lambda i: Projected(i.base, i.base_projection).output(i.x), lambda i: i.output),
+        Claim("reduction-base", "H^2 heads, every base query with every base key, and a projection output what the "
+              "layer outputs", Relation.EQUAL, lambda i: Projected(i.base, i.base_projection).output(i.x),
+              lambda i: i.output),
         _count("base", "H^2", lambda heads, pseudos: heads**2),
-        Claim("pseudo", "the pseudo-heads, every query with every key of its head, and a projection do, too",
-              Relation.EQUAL, lambda i: Projected(i.pseudo, i.pseudo_projection).output(i.x), lambda i: i.output),
+        Claim("reduction-pseudo", "H P^2 heads, every pseudo-query with every pseudo-key of its head, and a projection "
+              "do, too", Relation.EQUAL, lambda i: Projected(i.pseudo, i.pseudo_projection).output(i.x),
+              lambda i: i.output),
         _count("pseudo", "H P^2", lambda heads, pseudos: heads * pseudos**2),
-        Claim("value", "one output head is a sum of heads, one for each base value", Relation.EQUAL,
+        Claim("reduction-value", "one output head is a sum of H heads, one for each base value", Relation.EQUAL,
               lambda i: Projected(i.value, i.value_projection).output(i.x), lambda i: i.output_of_one),
         _count("value", "H", lambda heads, pseudos: heads),
-        Claim("positions-only", "queries and keys that read positions only give such heads in all three forms",
+        Claim("reduction-positions", "queries and keys that read positions only give such heads in all three forms",
               Relation.EQUAL, lambda i: i.feature_scores, lambda i: i.feature_scores - i.feature_scores,
               applies=lambda i: i.features > 0),
     ),
@@ -252,8 +255,8 @@ REDUCTIONS = Section(
         *(Mutant(f"one {form} head fewer", lambda i, form=form: replace(i, **{
             form: _without_last_head(getattr(i, form)),
             f"{form}_projection": getattr(i, f"{form}_projection")[: -getattr(i, form).sizes["value"]]}),
-            (form, f"{form}-heads")) for form in ("base", "pseudo", "value")),
+            (f"reduction-{form}", f"reduction-{form}-heads")) for form in ("base", "pseudo", "value")),
         Mutant("queries that read features", lambda i: replace(i, base=_reading(i.base, i.features)),
-               ("positions-only",)),
+               ("reduction-positions",)),
     ),
 )

@@ -14,9 +14,9 @@ Idea. An output column of a head is its operator times a value column, and there
 Checked: the k-head construction as an identity over Z[A, X], exactly on graphs, by residues at large sizes; the rank of
 the operators, exactly; the parameter count for all sizes.
 
-Not checked here: that the bank needs k heads. The paper concludes so from the operator count. That is not so for every
-A: see the errata. It does hold, with the columns in order and one width for all heads, whenever A is not a multiple of
-the identity.
+Not checked here: that the bank needs k heads. The paper concludes so from the operator count; that is not so for every
+A, see the errata. It does hold, with the columns in order and one width for all heads, whenever A is not a multiple of
+the identity: see :mod:`constructions.lower_bounds`.
 
 Errata: the conclusion for multiples of the identity; the rank of the bank for an invertible A.
 """

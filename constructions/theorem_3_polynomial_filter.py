@@ -16,7 +16,8 @@ P = H is not needed: any way to write the all-ones H x L matrix as H rank-one ma
 weights, with P the largest support (:class:`constructions.blocks.Cover`).
 
 Checked: as an identity over Z[A, X] at small sizes; exactly on graphs, for every X at once; by residues at large
-sizes; in float64 within a computed bound. Not checked here: that fewer heads do not suffice.
+sizes; in float64 within a computed bound. That fewer heads do not suffice is the business of
+:mod:`constructions.lower_bounds`.
 
 Errata: the k = 4 example in one of its two forms.
 """
@@ -109,8 +110,6 @@ def chosen_cover(k: int, pseudo_heads: int | None = None, heads: int | None = No
         return full_cover(ceil_sqrt(k))
     if heads is not None:
         return tiled_cover(heads, -(-k // heads), pseudo_heads)
-    if pseudo_heads < 1:
-        raise ValueError(f"pseudo-heads: got {pseudo_heads}, wanted at least 1")
     return cheapest_cover(k, pseudo_heads)
 
 

@@ -67,15 +67,21 @@ def graph_of(options: Namespace) -> Graph | None:
     )
 
 
+def _at_least_one(options: Namespace, *names: str) -> tuple[str, ...]:
+    """The names; ValueError if one of these options was given a number below 1."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name.replace('_', '-')}: got {value}, wanted at least 1")
+    return names
+
+
 def _request(options: Namespace) -> Request | None:
     graph = graph_of(options)
     features = None
     if options.features is not None and graph is not None:
         features = load_features(options.features, len(graph.nodes))
-    for name in ("k", "n", "modulus", "coefficient", "pseudo_heads"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise ValueError(f"--{name.replace('_', '-')}: got {value}, wanted at least 1")
+    _at_least_one(options, "k", "n", "modulus", "coefficient", "pseudo_heads")
     request = Request(graph=graph, features=features, k=options.k, pseudo_heads=options.pseudo_heads, n=options.n,
                       modulus=options.modulus, coefficient=options.coefficient,
                       means=Means[options.means.upper()] if options.means else None)
@@ -223,7 +229,7 @@ def build(load: Load, options: Namespace) -> int:
 
 def _chosen(options: Namespace, builder: Builder) -> dict[str, object]:
     given: dict[str, object] = {"graph": graph_of(options)}
-    given |= {name: getattr(options, name) for name in ("k", "d", "n", "pseudo_heads")}
+    given |= {name: getattr(options, name) for name in _at_least_one(options, "k", "d", "n", "pseudo_heads")}
     given = {name: value for name, value in given.items() if value is not None}
     for name in builder.required:
         if name not in given:

@@ -136,7 +136,7 @@ def _exact_decimal(text: str, sign: str, whole: str, fraction: str, exponent: st
     return value / scale if exponent.startswith("-") else value * scale
 
 
-def number_at(path: FilePath, text: str, line: int, column: int = 0, what: str = "") -> Any:
+def number_at(path: FilePath, text: str, line: int, column: int, what: str = "") -> Any:
     """`exact_number`, with the file, the place and `what` the number is named in the error."""
     try:
         return exact_number(text)

@@ -193,6 +193,11 @@ def test_every_refused_file_is_one_line_and_exit_code_2(run, path, tmp_path):
     (["build", "polynomial-filter", "--graph", "karate", "--out", "w"], "needs --k"),
     (["build", "polynomial-filter", "--graph", "karate", "--k", "2", "--n", "3", "--out", "w"], "takes no --n"),
     (["build", "polynomial-filter", "--graph", "karate", "--k", "60", "--out", "/tmp/never-written"], "is no float64"),
+    (["build", "polynomial-filter", "--graph", "karate", "--k", "4", "--pseudo-heads", "0", "--out", "w"],
+     "--pseudo-heads: got 0, wanted at least 1"),
+    (["build", "cyclic-shifts", "--n", "0", "--out", "w"], "--n: got 0, wanted at least 1"),
+    (["build", "polynomial-filter", "--graph", "karate", "--k", "1000000", "--out", "w"], "would have 4,037,380,000 entries"),
+    (["build", "cyclic-shifts-mha", "--n", "5000", "--out", "w"], "entries, more than"),
     (["run", "nowhere.safetensors", "--input", "x.csv"], "nowhere.safetensors: cannot be read"),
     (["run", str(ROOT / "README.md"), "--input", "x.csv"], "not a safetensors file"),
 ])

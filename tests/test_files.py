@@ -1,7 +1,9 @@
 """A number is read exactly, a file is read if it is a bearable text, and everything else is refused."""
 
 import os
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from flint import fmpq
@@ -15,6 +17,7 @@ from iha_theory.files import (
     known_suffix,
     read_text,
     refuse_large,
+    shown,
     suggestion,
 )
 from tests.refusals import refusal_of, written
@@ -22,7 +25,7 @@ from tests.refusals import refusal_of, written
 
 @pytest.mark.parametrize(("text", "numerator", "denominator"), [
     ("0.1", 1, 10), ("1e-3", 1, 1000), ("-2.50", -5, 2), ("+7", 7, 1), (".5", 1, 2), ("5.", 5, 1),
-    ("1/3", 1, 3), ("-4/6", -2, 3), ("12.5E+1", 125, 1), ("1e-0003", 1, 1000), ("-0", 0, 1),
+    ("1/3", 1, 3), ("-4/6", -2, 3), ("12.5E+1", 125, 1), ("1e-00000003", 1, 1000), ("-0", 0, 1),
     ("-0.25e1", -5, 2),
     ("9007199254740993", 2**53 + 1, 1), (f"1e{MAX_EXPONENT}", 10**MAX_EXPONENT, 1),
     (f"1e-{MAX_EXPONENT}", 1, 10**MAX_EXPONENT), ("1" * MAX_DIGITS, int("1" * MAX_DIGITS), 1),
@@ -38,6 +41,7 @@ def test_a_decimal_is_read_exactly(text, numerator, denominator):
     ("nan", "not finite"), ("-inf", "not finite"), ("Infinity", "not finite"),
     ("1+2j", "complex"), ("2i", "complex"), ("(1-0.5j)", "complex"), ("1/0", "division by zero"),
     ("1e999999999", f"-{MAX_EXPONENT} to {MAX_EXPONENT}"), (f"1e-{MAX_EXPONENT + 1}", f"to {MAX_EXPONENT}"),
+    ("1e" + "9" * 9999, f"-{MAX_EXPONENT} to {MAX_EXPONENT}"),
     ("1" * (MAX_DIGITS + 1), f"at most {MAX_DIGITS} digits"), ("0." + "1" * MAX_DIGITS, "1001 digits"),
     ("1/" + "3" * (MAX_DIGITS + 1), f"at most {MAX_DIGITS} characters"),
     ("1" * 100_000 + "x", "not a number"),
@@ -46,9 +50,20 @@ def test_a_text_that_is_no_finite_rational_is_refused(text, reason):
     assert reason in refusal_of(exact_number, text)
 
 
+def test_the_limits_are_those_that_are_documented():
+    assert (MAX_DIGITS, MAX_EXPONENT, MAX_FILE_BYTES, MAX_ARRAY_BYTES) == (1000, 1000, 2**27, 2**29)
+
+
+def test_a_long_text_is_cut_and_a_short_one_is_shown_whole():
+    assert shown("a" * 40) == "'" + "a" * 40 + "'"
+    assert shown("a" * 41) == "'" + "a" * 37 + "...'"
+
+
 def test_what_the_user_may_have_meant_is_suggested():
     assert suggestion("weigth", ["capacity", "weight"]) == "did you mean 'weight'? known: capacity, weight"
     assert suggestion("qqq", ["capacity", "weight"]) == "known: capacity, weight"
+    assert suggestion("aaa", ["aaab", "aaac", "aaad"]).count("'aaa") == 2
+    assert suggestion("qqq", ["a\nb"] * 21) == "known: " + ", ".join(["'a\\nb'"] * 20)
 
 
 def test_a_suffix_is_known_in_either_case_or_refused_with_the_nearest():
@@ -96,6 +111,22 @@ def test_only_regular_files_of_a_bearable_size_are_read(tmp_path):
     with (tmp_path / "large.csv").open("wb") as stream:
         stream.truncate(MAX_FILE_BYTES + 1)
     assert f"has {MAX_FILE_BYTES + 1} bytes, the limit is" in refusal_of(read_text, tmp_path / "large.csv")
+
+
+def test_the_size_of_a_file_is_judged_by_its_record_and_by_its_content(tmp_path, monkeypatch):
+    monkeypatch.setattr("iha_theory.files.MAX_FILE_BYTES", 5)
+    assert read_text(written(tmp_path, "a.csv", "1,234")) == "1,234"
+    path = written(tmp_path, "b.csv", "1,2345")
+    assert "has 6 bytes, the limit is 5" in refusal_of(read_text, path)
+    opened = []
+    monkeypatch.setattr("builtins.open", lambda *arguments: opened.append(arguments))
+    assert "has 6 bytes, the limit is 5" in refusal_of(read_text, path)
+    assert not opened
+    monkeypatch.undo()
+    monkeypatch.setattr("iha_theory.files.MAX_FILE_BYTES", 5)
+    monkeypatch.setattr("os.stat", lambda _: SimpleNamespace(st_mode=stat.S_IFREG, st_size=0))
+    grown = written(tmp_path, "c.csv", "1,2345678")
+    assert "has 6 bytes, the limit is 5" in refusal_of(read_text, grown)
 
 
 def test_a_name_that_does_not_print_is_quoted(tmp_path):

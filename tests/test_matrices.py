@@ -170,6 +170,7 @@ def test_a_binary_file_is_refused(tmp_path, name, content, reason):
     (np.array(0.5), "the shape '', wanted 2 axes"),
     (np.zeros((1, 2, 3)), "the shape '1, 2, 3', wanted 2 axes"),
     (np.zeros((0, 3)), "holds 0 rows and 3 columns"),
+    (np.zeros((1, 0)), "holds 1 rows and 0 columns"),
     (np.array([[0, np.nan]]), "row 1, column 2 is nan"),
     (np.array([[0], [-np.inf]], dtype="f2"), "row 2, column 1 is -inf"),
 ])
