@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from math import e, log, sqrt, tanh
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import pytest
@@ -67,7 +68,8 @@ def test_an_svg_holds_paths_and_text_without_date_or_raster(name):
 
 
 def test_the_users_own_settings_change_nothing():
-    with matplotlib.rc_context({"font.size": 30, "svg.hashsalt": None, "axes.titleweight": "bold", "xtick.major.size": 9}):
+    own: dict[Any, Any] = {"font.size": 30, "svg.hashsalt": None, "axes.titleweight": "bold", "xtick.major.size": 9}
+    with matplotlib.rc_context(own):
         assert rendered("crossover_map") == committed("crossover_map")
 
 
@@ -151,9 +153,11 @@ def test_least_heads():
 
 def test_crossover_map():
     # k = 4, d = 1: H = 2, a = 2, b = 0, (N+1) 4N > 32 from N = 3; k = 16: 24 N (N+1) > 256 from 3, > 128 from 2.
+    # k = 5: H = 3, a = 2, b = 4, 4 (N^2 - d^2) > 108 from N = 7 for d = 4 and from 65 for d = 64.
     data = data_of("crossover_map")
     assert data.paper[1][:4] == (None, None, 4, 3)
     assert (data.paper[1][15], data.tiled[1][15]) == (3, 2)
+    assert [data.paper[d][4] for d in (4, 64)] == [7, 65]
     assert (data.first, data.never) == (3, (1, 2))
 
 
@@ -312,7 +316,7 @@ def test_drawing_writes_the_named_figures_once_and_prints_their_paths(tmp_path, 
 
 
 def test_an_unknown_name_is_refused_with_the_nearest(tmp_path, capsys):
-    line = refused(["crossover-map", "--out", str(tmp_path)], capsys)
+    line = refused(["crossover_map", "crossover-map", "--out", str(tmp_path)], capsys)
     assert "did you mean 'crossover_map'?" in line
     assert list(tmp_path.iterdir()) == []
 

@@ -29,7 +29,7 @@ def test_a_matrix_in_csv_is_rectangular_and_exact(tmp_path):
 
 @pytest.mark.parametrize(("content", "expected"), [
     ("coordinate real general\n% a remark\n2 3 2\n1 3 0.1\n2 1 -4\n", [["0", "0", "1/10"], ["-4", "0", "0"]]),
-    ("coordinate pattern general\n2 2 1\n1 2\n", [["0", "1"], ["0", "0"]]),
+    ("coordinate pattern general\n\n2 2 1\n \n1 2\n", [["0", "1"], ["0", "0"]]),
     ("coordinate integer symmetric\n2 2 2\n1 1 5\n2 1 7\n", [["5", "7"], ["7", "0"]]),
     ("coordinate real symmetric\n2 2 1\n1 2 1/2\n", [["0", "1/2"], ["1/2", "0"]]),
     ("coordinate real skew-symmetric\n2 2 2\n2 1 3\n1 1 0\n", [["0", "-3"], ["3", "0"]]),
@@ -131,7 +131,7 @@ def test_a_csv_file_is_refused_with_its_place(tmp_path, monkeypatch, content, pl
     (COORDINATE + "2 2 1\n", ", line 2", "ends after 0 entries, wanted 1 by the sizes"),
     (COORDINATE + "2 2 1\n1 2 1\n2 1 1\n", ", line 4", "found an entry beyond the 1"),
     (COORDINATE + "2 2 2\n1 2 1\n1 2 1\n", ", line 4", "found row 1, column 2 a second time"),
-    (MARKET + "coordinate integer general\n2 2 1\n1 2 1.5\n", ", line 3, column 3", "wanted an integer"),
+    (MARKET + "coordinate integer general\n1 1 1\n1 1 1.5\n", ", line 3, column 3", "found '1.5', want"),
     (MARKET + "coordinate real symmetric\n2 2 2\n1 2 1\n2 1 1\n", ", line 4", "row 2, column 1 a second"),
     (MARKET + "coordinate real skew-symmetric\n2 2 1\n1 1 1\n", ", line 3", "found a diagonal entry"),
     (MARKET + "array real symmetric\n2 2\n1\n2\n3\n4\n", ", line 6", "found an entry beyond the 3"),
@@ -209,6 +209,8 @@ def test_an_archive_holds_exactly_one_array(tmp_path):
     np.savez(tmp_path / "two.npz", np.eye(2), np.eye(2))
     message = refusal_of(load_matrix, tmp_path / "two.npz")
     assert message == f"{tmp_path}/two.npz: holds 2 arrays, wanted exactly one"
+    zipfile.ZipFile(tmp_path / "none.npz", "w").close()
+    assert "holds 0 arrays, wanted exactly one" in refusal_of(load_matrix, tmp_path / "none.npz")
     scipy.sparse.save_npz(tmp_path / "sparse.npz", scipy.sparse.csr_matrix(np.eye(2)))
     assert "write a sparse one with scipy.io.mmwrite" in refusal_of(load_matrix, tmp_path / "sparse.npz")
 
