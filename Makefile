@@ -23,7 +23,6 @@ check: lint types test
 
 lint: .venv/dev
 	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
 
 types: .venv/dev
 	.venv/bin/pyright

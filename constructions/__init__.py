@@ -15,16 +15,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from constructions.blocks import Cover as Cover, full_cover as full_cover, tiled_cover as tiled_cover
-    from constructions.catalogue import BOOK as BOOK, CATALOGUE as CATALOGUE
+    from constructions.blocks import Cover as Cover
+    from constructions.blocks import full_cover as full_cover
+    from constructions.blocks import tiled_cover as tiled_cover
+    from constructions.catalogue import BOOK as BOOK
+    from constructions.catalogue import CATALOGUE as CATALOGUE
     from constructions.counting import (
         count_matches as count_matches,
+    )
+    from constructions.counting import (
         counting_mlp as counting_mlp,
+    )
+    from constructions.counting import (
         counting_relu_mlp as counting_relu_mlp,
     )
-    from constructions.inclusions import free_inclusion as free_inclusion, inclusion as inclusion
+    from constructions.inclusions import free_inclusion as free_inclusion
+    from constructions.inclusions import inclusion as inclusion
     from constructions.repeated_tokens import separating_layer as separating_layer
-    from constructions.shifts import cyclic_shifts as cyclic_shifts, cyclic_shifts_mha as cyclic_shifts_mha
+    from constructions.shifts import cyclic_shifts as cyclic_shifts
+    from constructions.shifts import cyclic_shifts_mha as cyclic_shifts_mha
     from constructions.theorem_1_operator_count import polynomial_filter_mha as polynomial_filter_mha
     from constructions.theorem_3_polynomial_filter import polynomial_filter as polynomial_filter
 

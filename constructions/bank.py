@@ -22,8 +22,9 @@ from iha_theory.attention import linear
 from iha_theory.graphs import Graph, load_graph
 from iha_theory.layer import IHA, MIXING, forward
 from iha_theory.residues import Residues
-from iha_theory.scalars import FLOATS, POLYNOMIALS, RATIONALS, RESIDUES, Domain, to_float
+from iha_theory.scalars import FLOATS, POLYNOMIALS, RATIONALS, RESIDUES, Domain, as_fraction, to_float
 
+_TINY = Fraction(1, 2**250)
 Build = Callable[[np.ndarray], IHA]
 
 
@@ -61,12 +62,14 @@ class Bank:
     def rounding(self) -> np.ndarray:
         """What rounding can do to an output entry in float64: gamma_m times the layer on absolute values.
 
-        m adds the lengths of the inner products between the input and the output, and one rounding of each weight and
-        of the target (both are computed exactly and rounded once).
+        m adds the lengths of the inner products between the input and the output, and one rounding of each weight, of the
+        input and of the target (they are computed exactly and rounded once); twice m covers the rounding of the bound
+        itself. Nothing under- or overflows: entries far from 1 are refused when the instance is built.
         """
         size = self.weights.sizes
         m = 3 * (size["model"] + size["source"] + 1) + self.n * size["pseudo"] + size["key"]
-        m += size["head"] * size["pseudo"] + 6
+        m += size["head"] * size["pseudo"] + 12
+        m *= 2
         unit = np.finfo(np.float64).eps / 2
         magnitude = IHA(**{name: np.abs(array) for name, array in self.weights.fields().items()})
         return m * unit / (1 - m * unit) * forward(magnitude, np.abs(self.x), linear)[:, : self.k * self.d]
@@ -89,7 +92,8 @@ def bank(build: Build, *, domain: Domain, k: int, d: int, n: int = 0, graph: Gra
         if symmetric:
             a = np.where(np.tri(n, dtype=bool), a, a.T)
         return _with_oracle(build(a), a, x, k, d)
-    source = np.random.default_rng(seed)
+    # A stream of its own for each prime: the draws modulo different primes are independent.
+    source = np.random.default_rng((seed, prime))
     if graph is not None:
         entries = (load_graph(graph, normalize=normalize) if isinstance(graph, str) else graph).adjacency
     else:
@@ -104,6 +108,7 @@ def bank(build: Build, *, domain: Domain, k: int, d: int, n: int = 0, graph: Gra
         x = source.integers(-9, 10, (n, d)).astype(object) if features is None else features
         a, x = RATIONALS.array(entries), RATIONALS.array(x)
         exact = _with_oracle(build(a), a, x, k, d)
+        _refuse_extremes(*exact.weights.fields().values(), exact.x, exact.target)
         weights = IHA(**{name: to_float(array) for name, array in exact.weights.fields().items()})
         return Bank(weights, to_float(a), to_float(exact.x), to_float(exact.target), k, d)
     a = domain.array(entries)
@@ -113,12 +118,31 @@ def bank(build: Build, *, domain: Domain, k: int, d: int, n: int = 0, graph: Gra
     return _with_oracle(weights, a, domain.array(features), k, d)
 
 
+def _refuse_extremes(*arrays: np.ndarray) -> None:
+    """Refuse non-zero numbers beyond 2^250 or below 2^-250: a product of four of them would leave the doubles.
+
+    Raises:
+        ValueError: there is one.
+    """
+    for array in arrays:
+        for value in array.flat:
+            size = abs(as_fraction(value))
+            if size and not _TINY <= size <= 1 / _TINY:
+                raise ValueError("float means: a number beyond 2^250 or below 2^-250 occurs, whose products leave the "
+                                 "doubles; take fewer powers, scale the matrix, or use exact means")
+
+
 def deciding_features(weights: IHA, a: np.ndarray, k: int, d: int, projection: np.ndarray | None = None) -> np.ndarray:
     """Features (n, d), integers, at which output and bank agree only if they agree for every X.
 
     It holds for layers whose queries and keys read positions only: then both sides are affine in X, with coefficients
     below the bound that is computed here (see :func:`constructions.blocks.generic_features`).
+
+    Raises:
+        ValueError: a query or key weight reads a feature.
     """
+    if any(value != 0 for w in (weights.w_q, weights.w_k) for value in w[:, :d].flat):
+        raise ValueError("one generic X decides only for queries and keys that read positions; give the features")
     bound, denominator = expansion_bound(weights, a.shape[0], projection)
     row, common = row_sum(a)
     scaled = bound * common ** (k - 1) + denominator * (row * common) ** (k - 1)

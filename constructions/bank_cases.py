@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from constructions.blocks import row_sum
 from iha_theory.claims import Case, Means, Request, Scope
 from iha_theory.count import memory
 from iha_theory.residues import random_primes
@@ -13,8 +14,13 @@ from iha_theory.scalars import FLOATS, INTEGERS, POLYNOMIALS, RATIONALS, RESIDUE
 #: Above this, a case is refused before it starts.
 MEMORY_LIMIT = 2 << 30
 DEFAULT_K = 9
+#: The options that a filter bank takes.
+OPTIONS = ("graph", "features", "k", "n", "pseudo_heads")
 PRIMES = 3
-_SYMBOLIC_N, _SYMBOLIC_K = 4, 16
+#: n to the largest k whose powers of a symbolic A stay small enough to multiply out.
+SYMBOLIC = {1: 64, 2: 36, 3: 16, 4: 9, 5: 4, 6: 4}
+#: More powers than anyone asks for.
+LARGEST_K = 10**6
 #: Up to so many nodes a graph is checked with two generic features, beyond with one.
 _SMALL_GRAPH = 100
 
@@ -37,12 +43,15 @@ def requested_banks(request: Request, sizes: Sizes, **parameters: Any) -> tuple[
     k = DEFAULT_K if request.k is None else request.k
     if k < 1:
         raise ValueError(f"k: got {k}, wanted at least 1 power")
+    if k > LARGEST_K:
+        raise ValueError(f"k: got {k}, wanted at most {LARGEST_K} powers")
     case = _of_sizes(request, k) if request.graph is None else _of_graph(request, k)
     options = {**case.parameters, "k": k, **parameters}
     if request.pseudo_heads is not None:
         options["pseudo_heads"] = request.pseudo_heads
     if case.domain is RESIDUES:
-        options["primes"] = tuple(random_primes(PRIMES, seed=k))
+        denominator = row_sum(request.graph.adjacency)[1] if request.graph is not None else 1
+        options["primes"] = tuple(random_primes(PRIMES, k, denominator))
     _refuse_if_too_large(case.domain, options, sizes)
     return (Case(f"{case.name}, k={k}", case.domain, case.scope, options),)
 
@@ -53,11 +62,11 @@ def _of_sizes(request: Request, k: int) -> Case:
         raise ValueError(f"n: got {n}, wanted at least 1 token")
     if request.features is not None:
         raise ValueError("features belong to a graph; give the graph too")
-    fits = n <= _SYMBOLIC_N and k <= _SYMBOLIC_K
+    fits = k <= SYMBOLIC.get(n, 0)
     means = request.means or (Means.EXACT if fits else Means.RESIDUE)
     if means is Means.EXACT and not fits:
-        raise ValueError(f"exact means without a graph take a symbolic A: n <= {_SYMBOLIC_N} and k <= {_SYMBOLIC_K} "
-                         f"fit, n={n}, k={k} do not; use residue means, or give a graph")
+        raise ValueError(f"exact means without a graph take a symbolic A, which n={n}, k={k} makes too large (n=3 goes up to "
+                         f"k={SYMBOLIC[3]}, n=4 to k={SYMBOLIC[4]}); use residue means, or give a graph")
     domain = {Means.EXACT: POLYNOMIALS, Means.RESIDUE: RESIDUES, Means.FLOAT: FLOATS}.get(means)
     if domain is None:
         raise ValueError(_UNSERVED.format(means.name.lower()))
@@ -126,9 +135,9 @@ def _exact_memory(layer: Mapping[str, int], options: Mapping[str, Any], n: int, 
     values, the state K^T V, the attended values, the output and the target hold such numbers.
     """
     graph, k, d = options.get("graph"), options["k"], options["d"]
-    entries = [9] if graph is None else [abs(f.numerator) + f.denominator
-                                         for f in (as_fraction(value) for value in graph.adjacency.flat)]
-    bits = k * (n * max(entries)).bit_length()
+    row, common = (9 * n, 1) if graph is None else row_sum(graph.adjacency)
+    # Numerator and, if there is one, denominator.
+    bits = k * ((row * common).bit_length() + (common.bit_length() if common > 1 else 0))
     if domain is FLOATS or options.get("features") is not None:
         return memory(layer, n, 72 + bits // 8)
     large = n * (layer["head"] * layer["pseudo"] * d + 3 * layer["head"] * layer["value"] + k * d)

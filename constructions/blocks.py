@@ -14,6 +14,7 @@ import numpy as np
 from sympy import QQ, ZZ
 from sympy.polys.rings import ring
 
+from iha_theory.count import ceil_sqrt
 from iha_theory.layer import IHA
 from iha_theory.residues import PRIME_BITS, PRIME_COUNT, Residues
 from iha_theory.scalars import Domain, as_fraction, object_array
@@ -135,20 +136,25 @@ def tiled_cover(heads: int, columns: int, pseudo_heads: int) -> Cover:
     return Cover(c, g)
 
 
-def cheapest_cover(k: int, pseudo_heads: int) -> Cover:
-    """The tiled cover with the fewest heads H whose H L >= k blocks, L <= H, are reached with P pseudo-heads.
+def cheapest_sizes(k: int, pseudo_heads: int) -> tuple[int, int]:
+    """(H, L): the fewest heads H whose H L >= k blocks, L <= H, a tiling by rectangles of at most P x P reaches.
 
     Raises:
         ValueError: no pseudo-heads.
     """
     if pseudo_heads < 1:
         raise ValueError(f"pseudo-heads: got {pseudo_heads}, wanted at least 1")
-    heads = 1
+    heads = ceil_sqrt(k)
     while True:
         columns = -(-k // heads)
-        if columns <= heads and -(-heads // pseudo_heads) * -(-columns // pseudo_heads) <= heads:
-            return tiled_cover(heads, columns, pseudo_heads)
+        if -(-heads // pseudo_heads) * -(-columns // pseudo_heads) <= heads:
+            return heads, columns
         heads += 1
+
+
+def cheapest_cover(k: int, pseudo_heads: int) -> Cover:
+    """The tiled cover with the fewest heads for k blocks and P pseudo-heads (see :func:`cheapest_sizes`)."""
+    return tiled_cover(*cheapest_sizes(k, pseudo_heads), pseudo_heads)
 
 
 def routing(cover: Cover, like: np.ndarray, pseudo_heads: int | None = None, *, averaged: bool = False,
@@ -247,5 +253,6 @@ def miss_probability(height: int, degree: int) -> Fraction:
 
     At most log(height) / 20 of the ``PRIME_COUNT`` primes above 2^20 divide a coefficient of absolute value at most
     ``height``; otherwise a polynomial of that degree vanishes with probability at most degree / p (Schwartz, Zippel).
+    The primes are drawn without replacement and may avoid some (those of a denominator): a thousand are left out here.
     """
-    return Fraction(height.bit_length(), PRIME_BITS * PRIME_COUNT) + Fraction(degree, 2**PRIME_BITS)
+    return Fraction(height.bit_length(), PRIME_BITS * (PRIME_COUNT - 1000)) + Fraction(degree, 2**PRIME_BITS)

@@ -30,8 +30,10 @@ from iha_theory.residues import Residues, random_primes
 from iha_theory.scalars import INTEGERS, RATIONALS, RESIDUES, as_fraction
 
 _PRIMES = 3
-#: Heads times n^3 up to which a layer is verified exactly, for every X; beyond, by residues.
+#: Heads times n^3, times the length of the numbers, up to which a layer is verified exactly, for every X; beyond, by
+#: residues.
 _EXACT_WORK = 400_000
+_LONG_NUMBER = 10_000
 _MEMORY_LIMIT = 2 << 30
 
 
@@ -52,7 +54,9 @@ def bound_report(a: np.ndarray, k: int) -> BoundReport:
         raise ValueError(f"n={n}, k={k}: the layers that meet the bounds need about {needed / 2**30:.1f} GiB, more than "
                          f"the limit of {_MEMORY_LIMIT / 2**30:.0f} GiB; take fewer powers or a smaller graph")
     certificates = _certificates(structure)
-    large = [c for c in CONVENTIONS.values() if c.least(structure) * n**3 > _EXACT_WORK]
+    row, common = row_sum(structure.a)
+    digits = 1 + n * k * (row * common).bit_length() // _LONG_NUMBER
+    large = [c for c in CONVENTIONS.values() if c.least(structure) * n**3 * digits > _EXACT_WORK]
     verified = dict(zip((c.title for c in large), _by_residues(structure, large), strict=True)) if large else {}
     rows, met = [], True
     for convention in CONVENTIONS.values():
@@ -129,7 +133,7 @@ def _certificates(structure: Powers) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{
         "kind": "independence",
         "says": f"at x, the {independence.size} x {independence.size} minor of [x, Mx, ...] on these rows is not zero, "
-                f"M = {structure.scale} A",
+                f"M = {_short(structure.scale)} A",
         "x": list(independence.x), "rows": list(independence.minor.rows), "minor": str(independence.minor.value),
         "accepted": is_independence(m, independence),
     }]
@@ -142,6 +146,10 @@ def _certificates(structure: Powers) -> list[dict[str, Any]]:
         found += [_apart_certificate(structure, c)
                   for c in dict.fromkeys((*structure.classes_apart(), *structure.neighbours_apart()))]
     return found
+
+
+def _short(number: int) -> str:
+    return str(number) if number < 10**30 else f"(a number of {number.bit_length()} bits)"
 
 
 def _class_certificate(structure: Powers, c: Proportional) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from constructions.blocks import symbols
 from constructions.counting import MLP, counting_mlp, counting_relu_mlp, every_pair, pair_mlp
 from constructions.cpm3 import count_by_histogram, counts, every_input
-from constructions.cpm3_request import SYMBOLIC_N, asked
+from constructions.cpm3_request import OPTIONS, SYMBOLIC_N, asked
 from constructions.shifts import cyclic_shifts, cyclic_shifts_mha, unread, with_positions, workspace
 from iha_theory.attention import hard
 from iha_theory.claims import Case, Claim, Erratum, Mutant, Premise, Relation, Request, Scope, Section, Verdict
@@ -232,4 +232,5 @@ PIPELINE = Section(
             ("relu-counts", "relu-units")),
     ),
     requested=_requested,
+    options=OPTIONS,
 )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from constructions.counting import check_task
 from iha_theory.claims import Means, Request
 
+#: The options that Theorem 4 takes.
+OPTIONS = ("n", "modulus", "coefficient", "pseudo_heads")
 #: The exact check of the layer with P = H grows as n^4.5; n = 25 takes some seconds.
 LARGEST_N = 25
 #: Up to here the tokens are symbols; beyond, they are numbers.

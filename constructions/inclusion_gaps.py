@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from einops import einsum, rearrange
 
-from constructions.inclusions import inclusion
 from constructions.inclusion_sections import Inclusion, drawn_inclusion, equal, unread
+from constructions.inclusions import inclusion
 from constructions.rotations import turn_of
 from constructions.score_functions import average, case, quotient
 from iha_theory.attention import Mask, flat_causal, rotary, token_causal

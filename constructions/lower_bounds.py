@@ -269,5 +269,5 @@ THEOREM = Theorem(
         PROJECTED_HEADS, ONE_IHA_HEAD, BORDER_RANK, BORDER_ERRORS, MIXED, SPAN,
     ),
     proofs=proved.LOWER_BOUNDS,
-    headline=("one-width-meets", "iha-meets"),
+    headline=("certificates", "one-width-meets", "iha-meets"),
 )

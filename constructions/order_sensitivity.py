@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 
 from constructions.cpm3 import count_by_definition, detects_every_swap, is_order_sensitive, is_symmetric, residue
-from constructions.cpm3_request import asked
+from constructions.cpm3_request import OPTIONS, asked
 from iha_theory.claims import Case, Claim, Erratum, Mutant, Relation, Request, Scope, Section, Verdict
 from iha_theory.scalars import INTEGERS, Domain
 
@@ -89,6 +89,7 @@ ORDER = Section(
             i, predicate=lambda x, a, b, g, m: residue(x, a, 0, g, m)), ("order-swaps",)),
     ),
     requested=_requested,
+    options=OPTIONS,
 )
 
 

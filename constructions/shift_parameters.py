@@ -13,7 +13,7 @@ import numpy as np
 
 from constructions.blocks import symbols
 from constructions.counting import counting_mlp
-from constructions.cpm3_request import asked
+from constructions.cpm3_request import OPTIONS, asked
 from constructions.shifts import cyclic_shifts, cyclic_shifts_mha
 from iha_theory.claims import Case, Claim, Erratum, Mutant, Relation, Request, Scope, Section, Verdict
 from iha_theory.count import ceil_sqrt, counted, parameters
@@ -143,4 +143,5 @@ PARAMETERS = Section(
                ("first-layer-printed", "first-layer")),
     ),
     requested=_requested,
+    options=OPTIONS,
 )

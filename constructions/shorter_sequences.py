@@ -12,7 +12,7 @@ from constructions.blocks import lifted, symbols
 from constructions.counting import counting_mlp, filled_up
 from constructions.counting_pipeline import substituted, telling_inputs, workspaces
 from constructions.cpm3 import counts, every_input
-from constructions.cpm3_request import SYMBOLIC_N, asked
+from constructions.cpm3_request import OPTIONS, SYMBOLIC_N, asked
 from constructions.shifts import cyclic_shifts, unread, with_positions, workspace
 from iha_theory.attention import hard, padded
 from iha_theory.claims import Case, Claim, Erratum, Mutant, Premise, Relation, Request, Scope, Section, Verdict
@@ -173,4 +173,5 @@ SHORTER = Section(
         Mutant("tokens that are all zero", lambda i: replace(i, tokens=i.tokens * 0), ("masked-pads",)),
     ),
     requested=_requested,
+    options=OPTIONS,
 )

@@ -32,7 +32,7 @@ from einops import einsum, rearrange
 
 from constructions import proved
 from constructions.bank import Bank, bank
-from constructions.bank_cases import requested_banks
+from constructions.bank_cases import OPTIONS, requested_banks
 from constructions.blocks import lifted, powers, symbols, unit_like, zeros_like
 from constructions.oracle import filter_bank
 from iha_theory.attention import linear
@@ -110,10 +110,11 @@ HEADS = Section(
               domain=INTEGERS, scope=Scope.SIZE),
         Claim("operators", "the operators of H heads span at most H dimensions", Relation.AT_MOST,
               lambda i: exact_rank(operators(i.weights, i.x)), lambda i: i.weights.sizes["head"],
-              domain=INTEGERS, applies=lambda i: i.a.dtype == object and INTEGERS.foreign(i.a) is None),
+              domain=INTEGERS, scope=Scope.INPUT, applies=lambda i: i.a.dtype == object and INTEGERS.foreign(i.a) is None),
     ),
     mutants=(Mutant("two pseudo-heads for each head", _mixed, ("operators", "parameters")),),
     requested=lambda request: requested_banks(request, _sizes) if request.pseudo_heads is None else (),
+    options=OPTIONS,
 )
 
 
@@ -181,7 +182,7 @@ CONCLUSION = Section(
             "thm1-conclusion", "false", "Theorem 1, its conclusion",
             "Printed: since H heads apply at most H operators, producing all powers A^0, ..., A^(k-1) needs at least k "
             "heads, with no premise on A. The operator count holds. The conclusion needs the powers to be different "
-            "operators: for A = cI one head produces the whole bank, since a value matrix can scale. With the columns "
+            "operators: for A = cI one head produces the whole bank, since a value matrix can scale; cI has full rank for c != 0. With the columns "
             "in order and one width for all heads it is right for every A that is not a multiple of the identity.",
             printed=Claim("conclusion-printed", "no layer with fewer than k heads outputs the bank of A = cI",
                           Relation.AT_MOST, lambda i: i.k, lambda i: i.weights.sizes["out"], Verdict.FAILS,
@@ -261,5 +262,5 @@ THEOREM = Theorem(
     "the bank [X, AX, ..., A^(k-1) X].",
     sections=(HEADS, CONCLUSION, RANK, COUNT),
     proofs=proved.THEOREM_1,
-    headline=("bank", "operators"),
+    headline=("bank",),
 )

@@ -26,16 +26,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from constructions import proved
 from constructions.bank import Bank, bank
-from constructions.bank_cases import requested_banks
+from constructions.bank_cases import DEFAULT_K, OPTIONS, requested_banks
 from constructions.blocks import (
     Cover,
     cheapest_cover,
+    cheapest_sizes,
     full_cover,
     powers,
     routing,
@@ -131,22 +133,37 @@ def _free(instance: Bank) -> dict[str, np.ndarray]:
     }
 
 
-def _iha_sizes(cover: Cover, d: int, n: int) -> dict[str, int]:
-    heads = cover.heads
-    return {"source": heads, "head": heads, "out": heads, "pseudo": cover.pseudo_heads, "model": d + n, "key": n,
-            "value": d * cover.columns}
+def _sizes(pseudo_heads: int | None, k: int, d: int, n: int) -> dict[str, int]:
+    """The axes of the layer that a case will build, without building its routing."""
+    heads, blocks = (ceil_sqrt(k), ceil_sqrt(k)) if pseudo_heads is None else cheapest_sizes(k, pseudo_heads)
+    return {"source": heads, "head": heads, "out": heads, "pseudo": min(heads, pseudo_heads or heads), "model": d + n,
+            "key": n, "value": d * blocks}
+
+
+def _is_tiled(request: Request) -> bool:
+    """Whether fewer pseudo-heads than heads are asked for.
+
+    Raises:
+        ValueError: more pseudo-heads than heads.
+    """
+    p, heads = request.pseudo_heads, ceil_sqrt(DEFAULT_K if request.k is None else max(1, request.k))
+    if p is None:
+        return False
+    if p > heads:
+        raise ValueError(f"pseudo-heads: got P={p}, but {heads} heads do with at most P={heads}; leave P out for P = H")
+    return p < heads
 
 
 def _requested(request: Request) -> tuple[Case, ...]:
-    if request.pseudo_heads is not None:
+    if _is_tiled(request):
         return ()
-    return requested_banks(request, lambda k, d, n: _iha_sizes(chosen_cover(k), d, n))
+    return requested_banks(replace(request, pseudo_heads=None), partial(_sizes, None))
 
 
 def _requested_tiled(request: Request) -> tuple[Case, ...]:
-    if request.pseudo_heads is None:
+    if not _is_tiled(request):
         return ()
-    return requested_banks(request, lambda k, d, n: _iha_sizes(chosen_cover(k, request.pseudo_heads), d, n))
+    return requested_banks(request, partial(_sizes, request.pseudo_heads))
 
 
 def _claims(routing: str, says: str) -> tuple[Claim, ...]:
@@ -196,6 +213,7 @@ IHA_BANK = Section(
     free=_free,
     mutants=(*mutants(""), Mutant("one head more than needed", _one_head_more, ("heads",))),
     requested=_requested,
+    options=OPTIONS,
 )
 
 FEWER_PSEUDO_HEADS = Section(
@@ -220,6 +238,7 @@ FEWER_PSEUDO_HEADS = Section(
     mutants=(*mutants("-tiled"), Mutant("the paper's routing", lambda i: replace(
         i, weights=polynomial_filter(i.a, i.k, i.d)), ("fewer",))),
     requested=_requested_tiled,
+    options=OPTIONS,
 )
 
 HALVED = Section(

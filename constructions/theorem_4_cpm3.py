@@ -45,7 +45,7 @@ from constructions.blocks import cheapest_cover, lifted, symbols
 from constructions.counting import counting_mlp
 from constructions.counting_pipeline import PIPELINE
 from constructions.cpm3 import count_by_definition
-from constructions.cpm3_request import SYMBOLIC_N, asked
+from constructions.cpm3_request import OPTIONS, SYMBOLIC_N, asked
 from constructions.order_sensitivity import EXAMPLE_123, ORDER
 from constructions.shift_parameters import PARAMETERS
 from constructions.shifts import (
@@ -183,6 +183,7 @@ LAYER = Section(
                ("shifts",)),
     ),
     requested=_requested,
+    options=OPTIONS,
 )
 
 

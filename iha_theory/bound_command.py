@@ -24,7 +24,7 @@ def bounds(load: Callable[[], Book], options: Namespace) -> int:
     if options.k < 1:
         raise ValueError(f"--k: got {options.k}, wanted at least 1")
     if options.json is not None:
-        check_writable(options.json)
+        check_writable(options.json, options.graph)
     graph = graph_of(options)
     if graph is None:
         raise ValueError("bounds needs --graph, a name or a file")

@@ -166,6 +166,7 @@ class Section:
         free: the entries of the weights that the claims do not constrain, by instance and weight name: Boolean arrays.
         mutants: wrong constructions that the claims must tell from the right one.
         requested: the cases that a user's options ask for; None when the section takes none.
+        options: the options that ``requested`` reads, ``means`` apart.
     """
 
     title: str
@@ -177,6 +178,7 @@ class Section:
     free: Callable[[Any], Mapping[str, np.ndarray]] | None = None
     mutants: tuple[Mutant, ...] = ()
     requested: Callable[[Request], tuple[Case, ...]] | None = None
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,8 @@ class Theorem:
 
     Attributes:
         number: the paper's number, with its full form in the appendix: ``"3 (6)"``.
-        statement: one sentence. headline: the claims that say the statement, for the overview. proofs: the machine-checked theorems behind it, if any.
+        statement: one sentence. headline: the claims that say it, for the overview.
+        proofs: the machine-checked theorems behind it, if any.
     """
 
     number: str

@@ -115,10 +115,17 @@ def main(load: Callable[[], Book], argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"iha-theory {options.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print(f"iha-theory {options.command}: not enough memory; take fewer powers, tokens or heads", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing to tell it, and Python must not complain when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        print(f"iha-theory {options.command}: the output cannot be written ({error.strerror})", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
     except KeyboardInterrupt:
         print(f"iha-theory {options.command}: interrupted; nothing was written", file=sys.stderr)
         return 130

@@ -7,6 +7,7 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -93,11 +94,11 @@ def verify(load: Load, options: Namespace) -> int:
     if options.jobs < 1:
         raise ValueError(f"--jobs: got {options.jobs}, wanted at least 1")
     if options.json is not None:
-        check_writable(options.json)
+        check_writable(options.json, options.graph, options.features)
     request = _request(options)
     theorems = select(load().theorems, options.theorems)
     if request is not None:
-        theorems = _serving(theorems, request, strict=bool(options.theorems))
+        theorems = theorems if options.theorems else _serving(theorems, request)
         if request.graph is not None:
             print(request.graph.describe())
     rows: list[Evidence] = []
@@ -116,19 +117,22 @@ def verify(load: Load, options: Namespace) -> int:
     return 0 if is_sound(rows) else 1
 
 
-def _serving(theorems: tuple[Theorem, ...], request: Request, *, strict: bool) -> tuple[Theorem, ...]:
-    """The theorems that take the options of a request; all named ones must, if any were named."""
-    serving = []
+def _serving(theorems: tuple[Theorem, ...], request: Request) -> tuple[Theorem, ...]:
+    """The theorems that have a case for these options.
+
+    Raises:
+        ValueError: none has; the message is that of the first theorem that refused a value, if any did.
+    """
+    serving, refusals = [], []
     for theorem in theorems:
         try:
-            takes = bool(jobs_of([theorem], request))
-        except ValueError:
-            if strict or any(section.requested for section in theorem.sections):
-                raise
-            takes = False
-        if takes:
-            serving.append(theorem)
-    return tuple(serving)
+            if any(section.requested and section.requested(request) for section in theorem.sections):
+                serving.append(theorem)
+        except ValueError as refusal:
+            refusals.append(refusal)
+    if not serving and refusals:
+        raise refusals[0]
+    return tuple(serving) or theorems
 
 
 def _rows(load: Load, options: Namespace, theorems: tuple[Theorem, ...], request: Request | None,
@@ -193,10 +197,12 @@ def show(load: Load, options: Namespace) -> int:
         example = book.examples[options.name]()
         print(as_markdown(example) if options.format == "markdown" else as_text(example), end="")
         return 0
-    sides = {f"{theorem.key}/{claim.id}": (section, claim) for theorem in book.theorems
+    sides = {f"{key}/{claim.id}": (section, claim) for theorem in book.theorems for key in theorem.keys
              for section in theorem.sections for claim, _ in claims_of(section)}
     if options.name not in sides:
-        raise ValueError(f"unknown example or claim {options.name!r}; {suggestion(options.name, [*book.examples, *sides])}")
+        near = get_close_matches(options.name, [*book.examples, *sides], n=5) or list(book.examples)
+        raise ValueError(f"unknown example or claim {options.name!r}; near it are {', '.join(near)}; iha-theory claims lists "
+                         "all")
     section, claim = sides[options.name]
     for case in section.cases:
         instance = build_instance(section, case)
@@ -217,7 +223,7 @@ def build(load: Load, options: Namespace) -> int:
     if options.construction not in builders:
         raise ValueError(f"unknown construction {options.construction!r}; {suggestion(options.construction, builders)}")
     builder = builders[options.construction]
-    check_writable(options.out)
+    check_writable(options.out, options.graph)
     built = builder.make(**_chosen(options, builder))
     about = {"construction": options.construction, "attention": built.attention, "positions": str(built.positions),
              "columns": str(built.columns)}
@@ -247,12 +253,15 @@ def run(load: Load, options: Namespace) -> int:
     if about.get("attention") not in book.attentions:
         raise ValueError(f"{options.file}: attention {about.get('attention')!r}; wanted {', '.join(book.attentions)}")
     if options.out is not None:
-        check_writable(options.out)
+        check_writable(options.out, options.file, options.input)
         if not options.out.endswith((".csv", ".npy")):
             raise ValueError(f"{options.out}: unknown suffix; wanted .csv or .npy")
     positions, columns = (_count(options.file, about, name) for name in ("positions", "columns"))
     x = with_positions(to_float(load_matrix(options.input)), positions)
-    output = forward(weights, x, book.attentions[about["attention"]])[:, :columns]
+    with np.errstate(all="ignore"):
+        output = forward(weights, x, book.attentions[about["attention"]])[:, :columns]
+    if not np.isfinite(output).all():
+        raise ValueError(f"{options.input}: the output leaves the doubles; give smaller numbers")
     text = "\n".join(",".join(repr(float(value)) for value in row) for row in output) + "\n"
     if options.out is None:
         print(text, end="")

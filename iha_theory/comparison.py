@@ -81,8 +81,8 @@ def _witness(index: tuple[int, ...], left: Any, right: Any) -> Witness:
 
 def _exact(relation: Relation, left: np.ndarray, right: np.ndarray) -> Outcome:
     parts = {
-        Relation.EQUAL: lambda a, b: not a - b == 0,
-        Relation.DIFFERENT: lambda a, b: not a - b == 0,
+        Relation.EQUAL: lambda a, b: a - b != 0,
+        Relation.DIFFERENT: lambda a, b: a - b != 0,
         Relation.AT_MOST: lambda a, b: not a <= b,
         Relation.LESS: lambda a, b: not a < b,
     }[relation]

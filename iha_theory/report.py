@@ -85,11 +85,18 @@ def summary_rows(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> list
             lines.append((heading(theorem.number), "-", theorem.statement, "stated, not checked", "-", "-", "0"))
         for claim in dict.fromkeys(row.claim for row in mine):
             found = [row for row in mine if row.claim == claim]
-            best = strongest(found) or max(found, key=lambda row: (not row.is_expected, row.scope, row.means))
+            best = _telling(found)
             says = f"printed: {best.says}" if best.expect is Verdict.FAILS else best.says
             lines.append((heading(theorem.number), claim, says, verdict_text(best), SCOPES[best.scope],
                           MEANS[best.means], str(len(found))))
     return lines
+
+
+def _telling(rows: Sequence[Evidence]) -> Evidence:
+    """The row that speaks for a claim: one that is not as expected if there is any, else the strongest."""
+    unexpected = [row for row in rows if not row.is_expected]
+    best = None if unexpected else strongest(rows)
+    return best or max(unexpected or rows, key=lambda row: (row.scope, row.means))
 
 
 def coverage(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator[str]:
@@ -110,13 +117,18 @@ def markdown(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
 
 def overview(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
     """One Markdown row for each statement: how strongly its headline is known here, what is proved, how many errata."""
-    lines = ["| statement | in one sentence | strongest evidence | for every size | claims | errata |",
+    lines = ["| statement | in one sentence | checked here for | for every size | claims | errata |",
              "|---|---|---|---|---|---|"]
     for theorem in catalogue:
         mine = [row for row in rows if row.theorem == theorem.number]
         proved = [row for row in mine if row.means is Means.PROOF]
-        best = strongest(row for row in mine if row.claim in theorem.headline)
+        headline = [[row for row in mine if row.claim == claim] for claim in theorem.headline]
+        telling = [_telling(found) for found in headline if found]
+        # A statement is known as well as the weakest of the claims that make it up.
+        best = min(telling, key=lambda row: (not row.is_expected, row.scope, row.means), default=None)
         known = f"{SCOPES[best.scope]}, {MEANS[best.means]}" if best else "stated, not checked"
+        if any(not row.is_expected for row in mine):
+            known = "UNEXPECTED verdicts: see the table"
         proof = f"machine-checked proof ({len(proved)} theorems)" if proved else "-"
         if best and best.scope is Scope.ALL and not proved:
             proof = "exact certificate"

@@ -25,13 +25,13 @@ def is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
 
 
-def random_primes(count: int, seed: int) -> list[int]:
-    """``count`` primes drawn independently and uniformly from the ``PRIME_COUNT`` primes in [2**20, 2**21)."""
+def random_primes(count: int, seed: int, denominator: int = 1) -> list[int]:
+    """``count`` distinct primes, uniform among the ``PRIME_COUNT`` primes in [2**20, 2**21) that divide no denominator."""
     source = random.Random(seed)
     primes: list[int] = []
     while len(primes) < count:
         candidate = source.randrange(_LOWEST, _HIGHEST)
-        if is_prime(candidate):
+        if candidate not in primes and denominator % candidate and is_prime(candidate):
             primes.append(candidate)
     return primes
 

@@ -128,7 +128,14 @@ def to_float(values: Any) -> np.ndarray:
     array = values if isinstance(values, np.ndarray) else object_array(values)
     if array.dtype != object:
         return np.asarray(array, dtype=np.float64)
-    return np.asarray([float(as_fraction(value)) for value in array.ravel()], np.float64).reshape(array.shape)
+    return np.asarray([_nearest_double(value) for value in array.ravel()], np.float64).reshape(array.shape)
+
+
+def _nearest_double(value: Any) -> float:
+    try:
+        return float(as_fraction(value))
+    except OverflowError:
+        raise ValueError("a number is too large for float64; use exact means, or smaller numbers") from None
 
 
 def _integer(value: Any) -> flint.fmpz:

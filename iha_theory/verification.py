@@ -20,7 +20,7 @@ from iha_theory.claims import (
 )
 from iha_theory.comparison import Outcome, compare
 from iha_theory.proofs import is_accepted
-from iha_theory.scalars import BALLS, FLOATS, RESIDUES, Domain
+from iha_theory.scalars import BALLS, FLOATS, POLYNOMIALS, RESIDUES, Domain
 
 
 class Job(NamedTuple):
@@ -107,13 +107,17 @@ def _evidence(theorem: Theorem, claim: Claim, case: Case, outcomes: list[Outcome
             means = Means.EXACT
         else:
             remark = f"error probability below {_rounded_up(error)}, {len(outcomes)} primes"
+    scope = case.scope if claim.scope is None else claim.scope
+    if domain is POLYNOMIALS and shown.witness is not None and scope is not Scope.ALL:
+        # Two polynomials that differ part at some values of the symbols, not at all of them.
+        scope, remark = Scope.INPUT, "not an identity: the sides part at some input"
     return Evidence(
         theorem=theorem.number,
         claim=claim.id,
         says=claim.says,
         relation=claim.relation.value,
         case=case.name,
-        scope=case.scope if claim.scope is None else claim.scope,
+        scope=scope,
         means=means,
         verdict=shown.verdict,
         expect=claim.expect,
@@ -134,23 +138,27 @@ def jobs_of(catalogue: Sequence[Theorem], request: Request | None = None) -> lis
     """The cases to judge: the worked ones, or those that the request's options ask for.
 
     Raises:
-        ValueError: none of the theorems takes an option that was given.
+        ValueError: an option that is taken by none of the sections it asks for, or a value that one refuses.
     """
     jobs: list[Job] = []
-    asked = request is not None and (request.given() or request.means is not None)
+    taken: set[str] = set()
+    asked = request is not None and bool(request.given() or request.means is not None)
     for t, theorem in enumerate(catalogue):
         for s, section in enumerate(theorem.sections):
-            if not asked:
-                cases = section.cases
-            else:
-                cases = section.requested(request) if section.requested and request is not None else ()
+            cases = section.cases
+            if asked and request is not None:
+                cases = section.requested(request) if section.requested else ()
+                taken |= set(section.options) if cases else set()
             jobs += [Job(t, s, case) for case in cases]
         if theorem.proofs and not asked:
             jobs.append(Job(t, 0, None))
-    if asked and not jobs and request is not None:
+    if asked and request is not None:
         names = ", ".join(theorem.number for theorem in catalogue)
-        options = ", ".join(request.given()) or f"means={request.means.name.lower() if request.means else ''}"
-        raise ValueError(f"Theorem {names}: no case takes the options given ({options}); see verify --help")
+        if not jobs:
+            options = ", ".join(request.given()) or f"means={request.means.name.lower() if request.means else ''}"
+            raise ValueError(f"Theorem {names}: no case takes the options given ({options}); see verify --help")
+        if idle := [name for name in request.given() if name not in taken]:
+            raise ValueError(f"Theorem {names}: nothing that is asked for takes {', '.join(idle)}; leave it out")
     return jobs
 
 

@@ -23,27 +23,39 @@ def write_whole(path: str | Path, content: bytes) -> None:
     Raises:
         ValueError: the folder does not exist or cannot be written to, or the path is a folder.
     """
-    target = Path(path)
-    check_writable(target)
+    check_writable(path)
+    # A link is followed, so that what it names is what changes.
+    target = Path(os.path.realpath(path))
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise ValueError(f"{path}: cannot be written ({error.strerror}); nothing was written") from None
         raise
 
 
-def check_writable(path: str | Path) -> None:
-    """Raise ValueError if a file cannot be written at ``path``, before the work that would fill it."""
-    target = Path(path)
+def check_writable(path: str | Path, *inputs: str | Path | None) -> None:
+    """Raise ValueError if a file cannot be written at ``path``, before the work that would fill it.
+
+    A folder, a device or a pipe is refused, as is a file that is one of the ``inputs`` of the same command.
+    """
+    target = Path(os.path.realpath(path))
     folder = target.parent
     if target.is_dir():
         raise ValueError(f"{path}: is a folder; name a file in it")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{path}: is no ordinary file; name one")
+    if any(given is not None and Path(given).exists() and target == Path(os.path.realpath(given)) for given in inputs):
+        raise ValueError(f"{path}: is an input of this command; name another file")
+    if len(os.fsencode(target.name)) > 200:
+        raise ValueError(f"{target.name[:40]}...: the name is too long; take at most 200 bytes")
     if not folder.is_dir():
-        raise ValueError(f"{path}: there is no folder {folder}; make it first")
+        raise ValueError(f"{path}: there is no folder {Path(path).parent}; make it first")
     if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise ValueError(f"{path}: cannot be written; choose another place or change its permissions")
 

@@ -189,6 +189,14 @@ Definition chard (F : realFieldType) P N : cweighting F := fun A s j n =>
   if cmaximal P N A s j n
   then (csum P (fun j' => csum N (fun n' => (cmaximal P N A s j' n')%:R)))^-1 else 0.
 
+(* They are the masks of Layer.v.                                             *)
+Lemma cno_maskE P N : @of_cmask P N cno_mask = no_mask.
+Proof. by []. Qed.
+Lemma ctoken_causalE P N : @of_cmask P N ctoken_causal = token_causal.
+Proof. by []. Qed.
+Lemma cflat_causalE P N : @of_cmask P N (cflat_causal P) = flat_causal.
+Proof. by []. Qed.
+
 Section Weightings.
 Variables P N : nat.
 
@@ -288,9 +296,11 @@ Local Notation N := n.+1.
 Definition cbelow (b : nat -> nat -> R) t e : R := if (t < d)%N then 0 else b (t - d)%N e.
 Definition cplace (m t e : nat) : R := ((t < d) && (e == m * d + t))%N%:R.
 
+Definition ckey L a m : nat -> nat -> R :=
+  if (m < L)%N then cbelow (fun i j => cpow N a m j i) else fun _ _ => 0.
+
 Definition cfilter L a (aq ak av c : nat -> nat -> nat -> R) : cweights R :=
-  CWeights (fun m => cbelow (cpow N a (m * L)))
-           (fun m => cbelow (fun i j => cpow N a m j i)) cplace aq ak av c.
+  CWeights (fun m => cbelow (cpow N a (m * L))) (ckey L a) cplace aq ak av c.
 
 Definition cpolynomial_filter H a : cweights R :=
   cfilter H a
@@ -298,10 +308,11 @@ Definition cpolynomial_filter H a : cweights R :=
     (fun m _ j => (m == j)%:R) (fun m _ j => (m == j)%:R)
     (fun h h' j => ((h' == h) && (j == 0))%N%:R).
 
-Definition ctiled_filter P L a : cweights R :=
+Definition ctiled_filter H P L a : cweights R :=
+  let p := ceil_div H P in
   let q := ceil_div L P in
   let row := fun m i j => (m == i %/ q * P + j)%N in
-  let col := fun m i j => ((m < L) && (m == i %% q * P + j))%N in
+  let col := fun m i j => [&& i < p * q, m < L & m == i %% q * P + j]%N in
   cfilter L a (fun m i j => (row m i j)%:R) (fun m i j => (col m i j)%:R)
     (fun m i j => (col m i j)%:R) (fun o i j => (row o i j)%:R).
 
@@ -329,6 +340,12 @@ apply/matrixP => t e; rewrite !mxE /cbelow; case: splitP => i ti; first by rewri
 by rewrite ti addKn mxE.
 Qed.
 
+Lemma ckeyE L a m : mat (d + N) N (ckey L a m) = filter_key d L (mat N N a) m.
+Proof.
+rewrite /ckey /filter_key; case: ifP => _; last by apply/matrixP => t e; rewrite !mxE.
+by rewrite cbelowE -mat_cpow; congr (col_mx _ _); apply/matrixP => i j; rewrite !mxE.
+Qed.
+
 Lemma cplaceE L (m : nat) :
   mat (d + N) (\sum_(b < L) d) (cplace m) = col_mx (place d L m) 0.
 Proof.
@@ -348,16 +365,14 @@ Theorem cpolynomial_filterE H a :
   same_weights (of_c H H (d + N) N (\sum_(b < H) d) (cpolynomial_filter H a))
                (polynomial_filter d H (mat N N a)).
 Proof.
-split; split=> // m; rewrite /= ?cbelowE ?cplaceE ?mat_cpow //.
-by congr (col_mx _ _); rewrite -mat_cpow; apply/matrixP => i j; rewrite !mxE.
+by split; split=> // m; rewrite /= ?cbelowE ?ckeyE ?cplaceE ?mat_cpow.
 Qed.
 
 Theorem ctiled_filterE H P L a :
-  same_weights (of_c H P (d + N) N (\sum_(b < L) d) (ctiled_filter P L a))
+  same_weights (of_c H P (d + N) N (\sum_(b < L) d) (ctiled_filter H P L a))
                (tiled_filter d H P L (mat N N a)).
 Proof.
-split; split=> // m; rewrite /= ?cbelowE ?cplaceE ?mat_cpow //.
-by congr (col_mx _ _); rewrite -mat_cpow; apply/matrixP => i j; rewrite !mxE.
+by split; split=> // m; rewrite /= ?cbelowE ?ckeyE ?cplaceE ?mat_cpow.
 Qed.
 
 Lemma cnth_supportE H P (v : nat -> R) (m : 'I_H) (j : 'I_P) :
@@ -373,10 +388,8 @@ Theorem crank_one_filterE H P L (c g : nat -> nat -> R) a :
   same_weights (of_c H P (d + N) N (\sum_(b < L) d) (crank_one_filter H L c g a))
     (rank_one_filter d P L (fun i m : 'I_H => c i m) (fun i m : 'I_H => g i m) (mat N N a)).
 Proof.
-split; [split=> m | split=> m i j]; rewrite /= ?cnth_supportE //.
-- by rewrite cbelowE mat_cpow.
-- by rewrite cbelowE -mat_cpow; congr (col_mx _ _); apply/matrixP => i j; rewrite !mxE.
-by rewrite cplaceE.
+by split; [split=> m | split=> m i j];
+  rewrite /= ?cnth_supportE ?cbelowE ?ckeyE ?cplaceE ?mat_cpow.
 Qed.
 
 Theorem cmulti_head_filterE k a :

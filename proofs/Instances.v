@@ -20,7 +20,7 @@
 (* Entries are integers or fractions p/q in lowest terms.                     *)
 From Coq Require Import String DecimalString.
 From mathcomp Require Import all_ssreflect all_algebra.
-From IHA Require Import Layer Theorem3 Computable.
+From IHA Require Import Layer Theorem3 Computable Computable24.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -123,12 +123,12 @@ Eval vm_compute in
 Definition turn : nat -> nat -> int := ints [:: [:: 1; 1]; [:: -1; 0]].
 Eval vm_compute in
   show_bank show_int
-    (filter_bank_of "tiled_h4_p2_l2" 4 2 2 2 1 f2 (ctiled_filter 1 1 2 2 turn)) 1 8 turn f2.
+    (filter_bank_of "tiled_h4_p2_l2" 4 2 2 2 1 f2 (ctiled_filter 1 1 4 2 2 turn)) 1 8 turn f2.
 
 (* Tiled, k = 25: H = L = 5, P = 3, the last runs being shorter than P.       *)
 Eval vm_compute in
   show_bank show_int
-    (filter_bank_of "tiled_h5_p3_l5" 5 3 5 2 1 f2 (ctiled_filter 1 1 3 5 turn)) 1 25 turn f2.
+    (filter_bank_of "tiled_h5_p3_l5" 5 3 5 2 1 f2 (ctiled_filter 1 1 5 3 5 turn)) 1 25 turn f2.
 
 (* Signed, k = 9: H = L = 3, P = 2, over the rationals.                       *)
 Definition rat_turn : nat -> nat -> rat := rats [:: [:: 1; 1]; [:: -1; 0]].
@@ -201,3 +201,68 @@ Definition base2_instance nm mask masked : instance [comRingType of rat] :=
 Eval vm_compute in show_instance show_rat (base2_instance "base2_none" "none" cno_mask).
 Eval vm_compute in show_instance show_rat (base2_instance "base2_token" "token" ctoken_causal).
 Eval vm_compute in show_instance show_rat (base2_instance "base2_flat" "flat" (cflat_causal 2)).
+
+(* ------------------------------------------------------------------------ *)
+(** * Theorem 4: cyclic shifts of N = n + 1 tokens by hard attention *)
+
+Definition shifts_of nm H P n dv (W : cweights rat) (x : nat -> nat -> rat) : instance _ :=
+  Instance nm H P n.+1 (1 + n.+1) n.+1 dv "hard" "none" (@chard _ P n.+1) cno_mask W (ccode 1 x).
+
+Definition distinct (i _ : nat) : rat := (i * i + 2)%:R.
+
+(* N square, not square, and with more columns than tokens.                   *)
+Eval vm_compute in
+  show_instance show_rat (shifts_of "theorem4_n4_h2" 2 2 3 2 (ccyclic_shifts _ 3 2) distinct).
+Eval vm_compute in
+  show_instance show_rat (shifts_of "theorem4_n3_h2" 2 2 2 2 (ccyclic_shifts _ 2 2) distinct).
+Eval vm_compute in
+  show_instance show_rat (shifts_of "theorem4_n5_h3" 3 3 4 3 (ccyclic_shifts _ 4 3) distinct).
+
+(* MHA, N heads, as IHA with one pseudo-head.                                 *)
+Eval vm_compute in
+  show_instance show_rat (shifts_of "theorem4_mha_n3" 3 1 2 1 (ccyclic_shifts_mha _ 2) distinct).
+
+(* ------------------------------------------------------------------------ *)
+(** * Theorem 2: H = 2 heads, N = D = 3, dk = 1, dv = 2, scores s that weigh 2^s *)
+
+Definition base_q : nat -> nat -> nat -> rat := cw_q base2_weights.
+Definition base_k : nat -> nat -> nat -> rat := cw_k base2_weights.
+Definition base_v : nat -> nat -> nat -> rat := cw_v base2_weights.
+
+Definition theorem2_of nm P mask masked (x : nat -> nat -> rat) (W : cweights rat) : instance _ :=
+  Instance nm 2 P 3 3 1 2 "base2" mask (cnormalised P 3 power2) masked W x.
+Definition none nm P := theorem2_of nm P "none" cno_mask base2_input.
+Definition token nm P := theorem2_of nm P "token" ctoken_causal base2_input.
+Definition flat nm P := theorem2_of nm P "flat" (cflat_causal P) base2_input.
+(* The same token thrice.                                                     *)
+Definition repeated nm P := theorem2_of nm P "none" cno_mask (rats (nseq 3 [:: 2%:Z; 1; -1])).
+
+(* MHA itself, as IHA with one pseudo-head.                                   *)
+Definition base_mha := cmulti_head base_q base_k base_v.
+Eval vm_compute in show_instance show_rat (none "theorem2_mha_none" 1 base_mha).
+Eval vm_compute in show_instance show_rat (token "theorem2_mha_token" 1 base_mha).
+Eval vm_compute in show_instance show_rat (repeated "theorem2_mha_repeated" 1 base_mha).
+
+(* Inclusion: copies, R on one pseudo-head or on their mean.                  *)
+Definition copies_of := ccopies base_q base_k base_v.
+Eval vm_compute in show_instance show_rat (none "copies_p2_first_none" 2 (copies_of (cpick _ 0))).
+Eval vm_compute in show_instance show_rat (token "copies_p2_last_token" 2 (copies_of (cpick _ 1))).
+Eval vm_compute in show_instance show_rat (flat "copies_p2_last_flat" 2 (copies_of (cpick _ 1))).
+Eval vm_compute in show_instance show_rat (flat "copies_p2_first_flat" 2 (copies_of (cpick _ 0))).
+Eval vm_compute in show_instance show_rat (none "copies_p3_mean_none" 3 (copies_of (cmean _ 3))).
+Eval vm_compute in show_instance show_rat (token "copies_p3_second_token" 3 (copies_of (cpick _ 1))).
+Eval vm_compute in show_instance show_rat (flat "copies_p3_last_flat" 3 (copies_of (cpick _ 2))).
+Eval vm_compute in show_instance show_rat (flat "copies_p3_first_flat" 3 (copies_of (cpick _ 0))).
+
+(* The separating example as printed and corrected; zero mixing.              *)
+Definition printed_of := cprinted base_q base_k base_v.
+Definition corrected_of := ccorrected base_q base_k base_v.
+Definition zero_mixing_of := czero_mixing base_q base_k base_v.
+Eval vm_compute in show_instance show_rat (none "printed_none" 2 printed_of).
+Eval vm_compute in show_instance show_rat (repeated "printed_repeated" 2 printed_of).
+Eval vm_compute in show_instance show_rat (none "corrected_none" 2 corrected_of).
+Eval vm_compute in show_instance show_rat (token "corrected_token" 2 corrected_of).
+Eval vm_compute in show_instance show_rat (flat "corrected_flat" 2 corrected_of).
+Eval vm_compute in show_instance show_rat (repeated "corrected_repeated" 2 corrected_of).
+Eval vm_compute in show_instance show_rat (repeated "zero_mixing_repeated" 3 zero_mixing_of).
+Eval vm_compute in show_instance show_rat (token "zero_mixing_token" 3 zero_mixing_of).

@@ -387,6 +387,20 @@ move=> X; apply: (first_columns_bank _ le_HL) => h b.
 by rewrite mxrowK; apply: rank_filter_block.
 Qed.
 
+(* k heads suffice: head h holds A^h X. *)
+Lemma mha_heads_suffice (F : fieldType) n d k H (A : 'M[F]_n.+1) : (k <= H)%N ->
+  exists dk dv, exists WQ WK : 'I_H -> 'M[F]_(d.+1 + n.+1, dk),
+  exists WV : 'I_H -> 'M[F]_(d.+1 + n.+1, dv), (k * d.+1 <= H * dv)%N /\
+    forall X, first_columns _ (\mxrow_(h < H) mha id WQ WK WV (with_code X) h) = bank A X k.
+Proof.
+move=> le_k; exists n.+1, (\sum_(b < 1) d.+1)%N, (filter_head_q d.+1 A).
+exists (filter_head_k F n d.+1 (k := H)), (fun=> col_mx (\mxrow_(b < 1) 1%:M) 0); split.
+  by rewrite big_ord1 leq_mul2r le_k orbT.
+move=> X; apply: first_columns_bank => [h b|]; last by rewrite muln1.
+rewrite mxrowK /mha (position_head (A ^+ h) (fun=> 1)) mxrowK scale1r.
+by rewrite [b]ord1 muln1 addn0.
+Qed.
+
 (** Theorem.  Over a field with at least three elements and for k >= 2, if A is not a
     scalar matrix, linear MHA with H heads of one width dv, H dv >= k d, has the bank
     as its first columns for some weights if and only if H >= k. *)
@@ -397,14 +411,9 @@ Theorem least_heads_mha (F : fieldType) n d k H (A : 'M[F]_n.+1) :
      forall X, first_columns _ (\mxrow_(h < H) mha id WQ WK WV (with_code X) h) = bank A X k)
   <-> (k <= H)%N.
 Proof.
-move=> F_three k2 A_scalar; split=> [[dk [dv [WQ [WK [WV [wide target]]]]]] | le_k].
+move=> F_three k2 A_scalar; split=> [[dk [dv [WQ [WK [WV [wide target]]]]]] | ].
   exact: one_width_bound F_three _ _ _ WV wide target k2 A_scalar.
-exists n.+1, (\sum_(b < 1) d.+1)%N, (filter_head_q d.+1 A), (filter_head_k F n d.+1 (k := H)).
-exists (fun=> col_mx (\mxrow_(b < 1) 1%:M) 0); split.
-  by rewrite big_ord1 leq_mul2r le_k orbT.
-move=> X; apply: first_columns_bank => [h b|]; last by rewrite muln1.
-rewrite mxrowK /mha (position_head (A ^+ h) (fun=> 1)) mxrowK scale1r.
-by rewrite [b]ord1 muln1 addn0.
+exact: mha_heads_suffice.
 Qed.
 
 (* ------------------------------------------------------------------------ *)
@@ -436,13 +445,30 @@ by rewrite -ltnS (leq_trans (ltn_ord i)).
 Qed.
 
 (** On the directed path the least number of heads of IHA is ceil(sqrt k) for every
-    k up to the number of vertices, and that of MHA (heads of one width) is k. *)
+    k up to the number of vertices; *)
 Corollary path_least_heads (F : fieldType) n d k H :
   three_elements F -> (k <= n.+1)%N ->
   (exists P dk dv (W : weights F H P (d.+1 + n.+1) dk dv),
      forall X, first_columns _ (iha_output id W (with_code X)) = bank (path_mx F n) X k)
   <-> (ceil_sqrt k <= H)%N.
 Proof. by move=> F_three le_k; apply: least_heads => //; apply: path_independent. Qed.
+
+(** and that of MHA, with heads of one width dv, H dv >= k d, is k. *)
+Corollary path_least_heads_mha (F : fieldType) n d k H :
+  three_elements F -> (k <= n.+1)%N ->
+  (exists dk dv, exists WQ WK : 'I_H -> 'M[F]_(d.+1 + n.+1, dk),
+   exists WV : 'I_H -> 'M[F]_(d.+1 + n.+1, dv), (k * d.+1 <= H * dv)%N /\
+     forall X, first_columns _ (\mxrow_(h < H) mha id WQ WK WV (with_code X) h)
+               = bank (path_mx F n) X k)
+  <-> (k <= H)%N.
+Proof.
+move=> F_three le_k; have [k2 | k_le1] := ltnP 1 k.
+  apply: least_heads_mha => //; case: n le_k => [|n] le_k; first by rewrite leqNgt k2 in le_k.
+  by apply/is_scalar_mxP => -[t /matrixP/(_ 1 0)]; rewrite !mxE /= => /eqP; rewrite oner_eq0.
+split=> [[dk [dv [_ [_ [_ [wide _]]]]]] | ]; last exact: mha_heads_suffice.
+have [-> // | k_gt0] := posnP k; apply: leq_trans k_le1 _.
+by case: H wide => //; rewrite mul0n leqn0 muln_eq0 orbF => /eqP k0; rewrite k0 in k_gt0.
+Qed.
 
 (** One head fewer fails: on the path of five vertices two heads, with any number of
     pseudo-heads and any weights, do not give the bank of five powers. *)

@@ -146,9 +146,7 @@ Lemma pseudo_variantE P j0 :
 Proof.
 split; split=> // m; rewrite /= -?mat_cpow; last exact: (cplaceE _ 1 1).
   exact: (cbelowE 1 1).
-rewrite (_ : (mat 2 2 _)^T = mat 2 2 (fun i j => cpow 2 a m j i)).
-  exact: (cbelowE 1 1).
-by apply/matrixP => i j; rewrite !mxE.
+exact: (@ckeyE _ 1 1).
 Qed.
 
 (** One pseudo-head fewer loses the block A X. *)

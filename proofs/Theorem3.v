@@ -139,11 +139,18 @@ Implicit Types (aq ak av C : 'I_H -> 'I_H -> 'I_P -> R).
 Definition place (m : nat) : 'M[R]_(d, \sum_(b < L) d) :=
   \mxrow_(b < L) ((m == b :> nat)%:R)%:M.
 
-(* W_Q^m = [0; A^(m L)],  W_K^m = [0; (A^m)^T],  W_V^m = [L_m; 0].             *)
+(* W_Q^m = [0; A^(m L)],  W_K^m = [0; (A^m)^T],  W_V^m = [L_m; 0]; the keys    *)
+(* and values from m = L on are 0.                                            *)
+Definition filter_key A (m : nat) : 'M[R]_(d + n.+1, n.+1) :=
+  if (m < L)%N then col_mx 0 (A ^+ m)^T else 0.
 Definition filter_weights A aq ak av C :
     weights R H P (d + n.+1) n.+1 (\sum_(b < L) d) :=
-  Weights (fun m => col_mx 0 (A ^+ (m * L))) (fun m => col_mx 0 (A ^+ m)^T)
+  Weights (fun m => col_mx 0 (A ^+ (m * L))) (filter_key A)
           (fun m => col_mx (place m) 0) aq ak av C.
+
+Lemma read_key A X m :
+  (with_code X *m filter_key A m)^T = if (m < L)%N then A ^+ m else 0.
+Proof. by rewrite /filter_key; case: ifP; rewrite ?read_code ?trmxK // mulmx0 trmx0. Qed.
 
 (* Output a is to hold base query a, and base key b with base value b.        *)
 Definition pairs_powers D dk dv (W : weights R H P D dk dv) : Prop :=
@@ -165,19 +172,20 @@ Lemma filter_block A aq ak av C X a (b : 'I_L) :
 Proof.
 move=> W le_LH mixW; pose b0 := widen_ord le_LH b.
 pose G m i j := submxrow (mixing W a m i j *:
-  (A ^+ (m * L) *m A ^+ i *m (X *m place j))) b.
+  (A ^+ (m * L) *m (if (i < L)%N then A ^+ i else 0) *m (X *m place j))) b.
 have GE (m i j : 'I_H) : G m i j = if [&& m == a, i == b0 & j == b0]
                           then A ^+ (a * L + b) *m X else 0.
   rewrite /G submxrow_form; have [-> | ne] := eqVneq j b0; last first.
     by rewrite (_ : (j == b :> nat) = false) ?mulr0 ?scale0r ?andbF //; apply/negbTE.
   rewrite andbT eqxx mulr1 mixW ?(ltn_ord b) //.
   have [-> | _] := eqVneq m a; last by rewrite scale0r.
-  by have [-> | _] := eqVneq i b0; rewrite ?scale0r // scale1r exprD.
+  have [-> | _] := eqVneq i b0; last by rewrite scale0r.
+  by rewrite scale1r exprD [(_ < L)%N](ltn_ord b).
 transitivity (\sum_m \sum_i \sum_j G m i j).
   rewrite iha_mixing submxrow_sum; apply: eq_bigr => m _.
   rewrite submxrow_sum; apply: eq_bigr => i _.
   rewrite submxrow_sum; apply: eq_bigr => j _.
-  by rewrite !read_code read_features trmxK.
+  by rewrite read_code read_key read_features.
 rewrite (bigD1 a) //= [X in _ + X]big1 ?addr0; last first.
   by move=> m /negbTE ne; rewrite !big1 // => i _; rewrite big1 // => j _; rewrite GE ne.
 rewrite (bigD1 b0) //= [X in _ + X]big1 ?addr0; last first.
@@ -199,6 +207,7 @@ by rewrite mxrowK filter_block.
 Qed.
 End Filter.
 Arguments place {R} d L m.
+Arguments filter_key {R n} d L A m.
 Arguments filter_weights {R n} d {H P} L A aq ak av C.
 Arguments pairs_powers {R H P} L {D dk dv} W.
 
@@ -398,12 +407,13 @@ Let q := ceil_div L P.
 (* m is the j-th index of the r-th run of P.                                  *)
 Definition in_run (r : nat) (m : 'I_H) (j : 'I_P) : bool := m == (r * P + j)%N :> nat.
 
-(* Head i covers the rows of run i / q and the columns of run i mod q.        *)
+(* Head i covers the rows of run i / q and the columns of run i mod q; the    *)
+(* heads from p q on cover nothing.                                           *)
 Definition tiled_filter A : weights R H P (d + n.+1) n.+1 (\sum_(b < L) d) :=
   filter_weights d L A
     (fun m i j => (in_run (i %/ q) m j)%:R)
-    (fun m i j => ((m < L)%N && in_run (i %% q) m j)%:R)
-    (fun m i j => ((m < L)%N && in_run (i %% q) m j)%:R)
+    (fun m i j => [&& i < p * q, m < L & in_run (i %% q) m j]%N%:R)
+    (fun m i j => [&& i < p * q, m < L & in_run (i %% q) m j]%N%:R)
     (fun a i j => (in_run (i %/ q) a j)%:R).
 
 Hypothesis P_gt0 : (0 < P)%N.
@@ -452,6 +462,11 @@ move=> a m b b' b'_lt; rewrite /mixing /=.
 transitivity (\sum_(i < H) (((m == a) && (b == b')) &&
                 ((a %/ P == i %/ q) && (b' %/ P == i %% q)))%N%:R : R).
   apply: eq_bigr => i _; rewrite in_run_sum.
+  have [i_lt | i_ge] := ltnP i (p * q); last first.
+    rewrite [X in _ * X]big1 => [|j _]; last by rewrite mul0r.
+    have q_gt0 : (0 < q)%N by apply: leq_trans (ltn_ceil_div P_gt0 b'_lt).
+    suff -> : (a %/ P == i %/ q)%N = false by rewrite mulr0 /= andbF.
+    by rewrite ltn_eqF // (leq_trans (ltn_ceil_div P_gt0 (ltn_ord a))) // leq_divRL.
   have [b_lt | b_ge] := boolP (b < L)%N; last first.
     rewrite big1 => [|j _]; last by rewrite mul0r.
     rewrite mulr0 (_ : (b == b') = false) ?andbF //.

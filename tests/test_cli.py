@@ -14,8 +14,8 @@ import pytest
 
 import iha_theory.commands as commands
 from constructions.__main__ import load
-from iha_theory.cli import main
 from iha_theory.claims import Evidence, Means, Scope, Verdict
+from iha_theory.cli import main
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "tests" / "cases"
@@ -179,6 +179,9 @@ def test_every_refused_file_is_one_line_and_exit_code_2(run, path, tmp_path):
     (["verify", "2", "--graph", "karate"], "Theorem 2 (5)"),
     (["verify", "3", "--features", "x.csv"], "--features belongs to a graph"),
     (["verify", "3", "--normalize", "row"], "--normalize belongs to a graph"),
+    (["verify", "3", "--graph", "karate", "--modulus", "3"], "nothing that is asked for takes modulus; leave it out"),
+    (["verify", "3", "--graph", "karate", "--k", "9", "--pseudo-heads", "4"], "3 heads do with at most P=3"),
+    (["verify", "3", "--graph", "karate", "--k", "100000000"], "wanted at most 1000000 powers"),
     (["verify", "3", "--graph", "karate", "--n", "5"], "n: got 5, but karate has 34 nodes"),
     (["verify", "3", "--means", "exact", "--n", "50"], "exact means without a graph take a symbolic A"),
     (["verify", "3", "--graph", "karate", "--means", "ball"], "not by ball means"),
@@ -219,6 +222,83 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(run, monkey
     monkeypatch.setattr(commands, "judge_job", lambda *_: pytest.fail("worked before looking at the output"))
     monkeypatch.setattr(os, "access", lambda *_: False)
     refused(run("verify", "1", "--json", tmp_path / "e.json"), "cannot be written")
+
+
+def test_options_choose_the_theorems_that_take_them(run):
+    code, out, _ = run("verify", "--graph", "florentine", "--k", "3")
+    assert code == 0
+    assert "Theorem 1" in out
+    assert "Theorem 3 (6)" in out
+    assert "Theorem 4" not in out
+    code, out, _ = run("verify", "--modulus", "3", "--n", "2")
+    assert code == 0
+    assert "Theorem 3" not in out
+    assert "Theorem 4 (7)" in out
+
+
+def test_as_many_pseudo_heads_as_heads_are_the_papers_routing(run):
+    code, out, _ = run("verify", "3", "--graph", "florentine", "--k", "9", "--pseudo-heads", "3")
+    assert code == 0
+    assert re.search(r"bank .*holds", out)
+    assert "bank-tiled" not in out
+
+
+def test_a_rational_graph_whose_denominator_a_prime_divides(run, tmp_path):
+    from iha_theory.residues import random_primes
+
+    graph = tmp_path / "g.csv"
+    graph.write_text(f"0,1/{random_primes(3, seed=4)[0]}\n1,0\n")
+    code, out, _ = run("verify", "3", "--graph", graph, "--k", "4", "--means", "residue")
+    assert code == 0
+    assert "residues" in out
+
+
+@pytest.mark.parametrize("text", ["1e200,1\n1,1e200\n", "1e-160,3e-161\n7e-161,1e-160\n"])
+def test_floats_that_would_leave_the_doubles_are_refused(run, tmp_path, text):
+    graph = tmp_path / "g.csv"
+    graph.write_text(text)
+    refused(run("verify", "3", "--graph", graph, "--k", "4", "--means", "float"), "beyond 2^250 or below 2^-250")
+
+
+def test_numbers_beyond_float64_are_refused(run, tmp_path):
+    graph, weights, x = tmp_path / "g.csv", tmp_path / "w.safetensors", tmp_path / "x.csv"
+    graph.write_text("1e400\n")
+    refused(run("build", "polynomial-filter", "--graph", graph, "--k", "2", "--out", weights), "too large for float64")
+    assert run("build", "cyclic-shifts", "--n", "2", "--out", weights)[0] == 0
+    x.write_text("1e400\n1\n")
+    refused(run("run", weights, "--input", x), "too large for float64")
+    x.write_text("1e308\n1e308\n")
+    refused(run("run", weights, "--input", x), "the output leaves the doubles")
+
+
+def test_an_output_never_replaces_an_input_a_device_or_a_link(run, tmp_path):
+    graph, link, real = tmp_path / "g.csv", tmp_path / "link.json", tmp_path / "real.json"
+    graph.write_text("0,1\n1,0\n")
+    refused(run("verify", "3", "--graph", graph, "--k", "2", "--json", graph), "is an input of this command")
+    assert graph.read_text() == "0,1\n1,0\n"
+    refused(run("verify", "1", "--json", "/dev/null"), "is no ordinary file")
+    refused(run("verify", "1", "--json", tmp_path / ("a" * 250)), "the name is too long")
+    real.write_text("")
+    link.symlink_to(real)
+    assert run("verify", "3", "--graph", graph, "--k", "2", "--json", link)[0] == 0
+    assert link.is_symlink()
+    assert json.loads(real.read_text())
+
+
+def test_a_full_disk_is_one_line():
+    process = subprocess.run(f"{sys.executable} -m constructions claims > /dev/full", shell=True, cwd=ROOT,  # noqa: S602
+                             capture_output=True, text=True, check=False)
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
+    assert "cannot be written" in process.stderr
+
+
+def test_too_little_memory_is_one_line(run, monkeypatch):
+    def exhausted(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(commands, "claims", exhausted)
+    refused(run("claims"), "not enough memory")
 
 
 def test_help_and_no_command_are_answered(run):

@@ -110,7 +110,7 @@ def test_multi_head_attention_is_the_layer_with_identity_mixing(heads, tokens, s
 
 @given(st.permutations(range(3)), st.integers(0, 10**6))
 def test_renaming_the_base_heads_changes_nothing(order, seed):
-    weights = random_weights({axis: 3 for axis in SIZES}, seed)
+    weights = random_weights(dict.fromkeys(SIZES, 3), seed)
     x = RATIONALS.array(np.random.default_rng(seed).integers(-3, 4, (2, 3)).astype(object))
     renamed = {name: array if name == "collapse" else array[list(order)] for name, array in weights.items()}
     assert (forward(as_layer(renamed), x, linear) == forward(as_layer(weights), x, linear)).all()
@@ -118,7 +118,7 @@ def test_renaming_the_base_heads_changes_nothing(order, seed):
 
 @given(st.permutations(range(3)), st.integers(0, 10**6))
 def test_renaming_the_heads_and_the_pseudo_heads_changes_nothing(order, seed):
-    weights = random_weights({axis: 3 for axis in SIZES}, seed)
+    weights = random_weights(dict.fromkeys(SIZES, 3), seed)
     x = RATIONALS.array(np.random.default_rng(seed).integers(-2, 3, (2, 3)).astype(object))
     order = list(order)
     heads = {name: weights[name][:, order] if name in MIXING else weights[name] for name in weights}
@@ -131,7 +131,7 @@ def test_renaming_the_heads_and_the_pseudo_heads_changes_nothing(order, seed):
 
 @given(st.sampled_from(["w_q", "w_k", "w_v", *MIXING]), st.integers(-3, 3), st.integers(0, 10**6))
 def test_linear_attention_scales_with_every_weight(name, factor, seed):
-    weights = random_weights({axis: 2 for axis in SIZES}, seed)
+    weights = random_weights(dict.fromkeys(SIZES, 2), seed)
     x = RATIONALS.array(np.random.default_rng(seed).integers(-3, 4, (2, 2)).astype(object))
     scaled = forward(as_layer(weights | {name: weights[name] * factor}), x, linear)
     assert (scaled == forward(as_layer(weights), x, linear) * flint.fmpq(factor)).all()
@@ -139,7 +139,7 @@ def test_linear_attention_scales_with_every_weight(name, factor, seed):
 
 @given(st.permutations(range(4)), st.integers(0, 10**6))
 def test_without_a_mask_the_tokens_can_be_permuted(order, seed):
-    weights = random_weights({axis: 2 for axis in SIZES}, seed)
+    weights = random_weights(dict.fromkeys(SIZES, 2), seed)
     x = RATIONALS.array(np.random.default_rng(seed).integers(-2, 3, (4, 2)).astype(object))
     for attention in (linear, hard, softmax(base=2)):
         output = forward(as_layer(weights), x, attention)
@@ -147,7 +147,7 @@ def test_without_a_mask_the_tokens_can_be_permuted(order, seed):
 
 
 def test_a_wrong_size_is_named_with_its_axis_and_the_other_weight():
-    weights = random_weights({axis: 2 for axis in SIZES}, 0)
+    weights = random_weights(dict.fromkeys(SIZES, 2), 0)
     weights["collapse"] = np.ones((2, 2, 3), dtype=int).astype(object)
     with pytest.raises(ValueError, match=r"IHA: collapse has pseudo=3, but pseudo=2 in alpha_q"):
         as_layer(weights)
@@ -159,7 +159,7 @@ def test_a_wrong_number_of_axes_is_named():
 
 
 def test_half_of_the_mixing_is_refused():
-    weights = random_weights({axis: 2 for axis in SIZES}, 0)
+    weights = random_weights(dict.fromkeys(SIZES, 2), 0)
     for absent in itertools.chain.from_iterable(itertools.combinations(MIXING, size) for size in (1, 2, 3)):
         with pytest.raises(ValueError, match=f"IHA: {', '.join(absent)} missing"):
             as_layer({name: array for name, array in weights.items() if name not in absent})

@@ -166,7 +166,7 @@ def test_the_command_prints_what_is_possible_and_why(run):  # noqa: F811
 def test_the_command_writes_its_certificates(run, tmp_path):  # noqa: F811
     graph, target = tmp_path / "swap.csv", tmp_path / "bounds.json"
     graph.write_text("0,1\n1,0\n")
-    code, out, _ = run("bounds", "--graph", graph, "--k", "4", "--json", target)
+    code, _, _ = run("bounds", "--graph", graph, "--k", "4", "--json", target)
     assert code == 0
     found = json.loads(target.read_text())
     assert [row["least heads"] for row in found["rows"]] == ["2", "4", "4", "2", "2", "2"]

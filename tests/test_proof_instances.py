@@ -11,11 +11,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from constructions import polynomial_filter, polynomial_filter_mha, tiled_cover
+from constructions import (
+    cyclic_shifts,
+    cyclic_shifts_mha,
+    inclusion,
+    polynomial_filter,
+    polynomial_filter_mha,
+    separating_layer,
+    tiled_cover,
+)
 from constructions.proved import FOLDER
+from constructions.repeated_tokens import repeated
+from constructions.shifts import with_positions
 from constructions.theorem_3_polynomial_filter import SIGNED
 from iha_theory.attention import flat_causal, hard, linear, softmax, token_causal
-from iha_theory.layer import AXES, IHA, MIXING, forward
+from iha_theory.layer import AXES, IHA, MIXING, forward, multi_head
 from iha_theory.proofs import accepted, printed_instances
 from iha_theory.scalars import RATIONALS, object_array
 
@@ -74,6 +84,31 @@ def filters(build, a, x):
     return build(a), np.concatenate([x, RATIONALS.array(np.eye(len(a), dtype=int))], axis=1)
 
 
+def shifts(build, n):
+    """A layer of Theorem 4 for n tokens 2, 3, 6, 11, ..., all distinct."""
+    return build(n), with_positions(RATIONALS.array([[i * i + 2] for i in range(n)]))
+
+
+def base_heads():
+    """The multi-head attention that the layers of Theorem 2 are built from."""
+    weights, x = base2()
+    return multi_head(weights.w_q, weights.w_k, weights.w_v), x
+
+
+def copies(p, pick):
+    mha, x = base_heads()
+    return inclusion(mha, p, pick=pick), x
+
+
+def separating(p=2, *, as_printed=False, same=False):
+    mha, x = repeated_heads() if same else base_heads()
+    return separating_layer(mha, p, as_printed=as_printed), x
+
+
+def repeated_heads():
+    return base_heads()[0], repeated(RATIONALS.array([2, 1, -1]), 3)
+
+
 A2, X2 = [[1, 2], [3, 4]], [[5], [7]]
 A3, X3 = [[0, 1, 2], [-1, 1, 0], [1, 0, -1]], [[2, -1], [3, 1], [0, 5]]
 TURN = [[1, 1], [-1, 0]]
@@ -94,9 +129,30 @@ LAYERS = {
     **{f"linear_{mask}": lambda: scattered(5, 6, 7) for mask in MASKS},
     **{f"hard_{mask}": lambda: scattered(3, 1, 2) for mask in MASKS},
     **{f"base2_{mask}": base2 for mask in MASKS},
+    "theorem4_n4_h2": lambda: shifts(cyclic_shifts, 4),
+    "theorem4_n3_h2": lambda: shifts(cyclic_shifts, 3),
+    "theorem4_n5_h3": lambda: shifts(cyclic_shifts, 5),
+    "theorem4_mha_n3": lambda: shifts(cyclic_shifts_mha, 3),
+    "theorem2_mha_none": base_heads,
+    "theorem2_mha_token": base_heads,
+    "theorem2_mha_repeated": repeated_heads,
+    "copies_p2_first_none": lambda: copies(2, "first"),
+    "copies_p2_last_token": lambda: copies(2, "last"),
+    "copies_p2_last_flat": lambda: copies(2, "last"),
+    "copies_p2_first_flat": lambda: copies(2, "first"),
+    "copies_p3_mean_none": lambda: copies(3, "mean"),
+    "copies_p3_second_token": lambda: copies(3, 1),
+    "copies_p3_last_flat": lambda: copies(3, "last"),
+    "copies_p3_first_flat": lambda: copies(3, "first"),
+    "printed_none": lambda: separating(as_printed=True),
+    "printed_repeated": lambda: separating(as_printed=True, same=True),
+    "corrected_none": separating,
+    "corrected_token": separating,
+    "corrected_flat": separating,
+    "corrected_repeated": lambda: separating(same=True),
+    "zero_mixing_repeated": lambda: separating(3, same=True),
+    "zero_mixing_token": lambda: separating(3),
 }
-#: Two instances hold weights that nothing reads: Coq's tiled filter keeps a value there where the Python has 0.
-UNREAD = ("tiled_h4_p2_l2", "tiled_h5_p3_l5")
 
 
 def arrays(weights):
@@ -105,17 +161,6 @@ def arrays(weights):
     if not weights.is_mixed:
         identity = fractions(RATIONALS.array(np.eye(weights.sizes["source"], dtype=int)))[:, :, None]
         found |= dict.fromkeys(MIXING, identity)
-    return found
-
-
-def read_only(weights):
-    """The weights with 0 where no output reads them: keys and values of a head of which R reads no pseudo-query but
-    zero, and base keys that no pseudo-key mixes."""
-    found = {name: array.copy() for name, array in weights.items()}
-    read = (found["collapse"] != 0).any(axis=0) & (found["alpha_q"] != 0).any(axis=0)
-    for name in ("alpha_k", "alpha_v"):
-        found[name][:, ~read.any(axis=1)] = Fraction(0)
-    found["w_k"][(found["alpha_k"] == 0).all(axis=(1, 2))] = Fraction(0)
     return found
 
 
@@ -152,8 +197,7 @@ def attention_of(printed):
 
 def compared(printed, name):
     weights, x = LAYERS[name]()
-    shown = printed | read_only({key: printed[key] for key in AXES}) if name in UNREAD else printed
-    return differences(shown, weights, x, attention_of(printed))
+    return differences(printed, weights, x, attention_of(printed))
 
 
 @pytest.fixture(scope="module")
@@ -176,11 +220,37 @@ def test_the_printed_weights_give_the_printed_output(printed, name):
     assert differences(printed[name], weights, RATIONALS.array(printed[name]["x"]), attention_of(printed[name])) == {}
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_unread_entries_are_set_aside_only_where_there_are_any(printed, name):
-    found = {key: printed[name][key] for key in AXES}
-    parts = {key for key, kept in read_only(found).items() if first_difference(found[key], kept)}
-    assert parts == {UNREAD[0]: {"w_k", "alpha_k", "alpha_v"}, UNREAD[1]: {"alpha_k", "alpha_v"}}.get(name, set())
+@pytest.mark.parametrize(("name", "tokens"), [("theorem4_n4_h2", 4), ("theorem4_n3_h2", 3), ("theorem4_n5_h3", 5),
+                                              ("theorem4_mha_n3", 3)])
+def test_the_printed_shifts_are_the_shifts_by_their_definition(printed, name, tokens):
+    output = printed[name]["output"]
+    width = output.shape[2]
+    assert tokens <= output.shape[0] * width
+    for h, i, b in np.ndindex(*output.shape):
+        assert output[h, i, b] == ((i + h * width + b) % tokens) ** 2 + 2
+
+
+@pytest.mark.parametrize(("name", "mha", "same"), [
+    ("copies_p2_first_none", "none", True), ("copies_p2_last_token", "token", True),
+    ("copies_p2_last_flat", "token", True), ("copies_p2_first_flat", "token", False),
+    ("copies_p3_mean_none", "none", True), ("copies_p3_second_token", "token", True),
+    ("copies_p3_last_flat", "token", True), ("copies_p3_first_flat", "token", False),
+    ("printed_repeated", "repeated", True), ("corrected_repeated", "repeated", False),
+    ("zero_mixing_repeated", "repeated", False),
+])
+def test_the_printed_layers_of_theorem_2_are_mha_where_it_says_so(printed, name, mha, same):
+    found = first_difference(printed[name]["output"], printed[f"theorem2_mha_{mha}"]["output"])
+    assert (found is None) == same
+
+
+@pytest.mark.parametrize(("name", "factors"), [
+    ("corrected_repeated", (Fraction(15, 17), Fraction(63, 65))),
+    ("zero_mixing_repeated", (Fraction(15, 21), Fraction(63, 73))),
+])
+def test_the_printed_factors_are_those_of_the_scores_2_and_3(printed, name, factors):
+    """With e(s) = 2^s: (e(s) - e(-s)) / (e(s) + e(-s)), and with e(0) = 1 added to the denominator."""
+    values = printed["theorem2_mha_repeated"]["output"]
+    assert first_difference(printed[name]["output"], values * np.array(factors, dtype=object)[:, None, None]) is None
 
 
 @pytest.mark.parametrize("name", LAYERS)

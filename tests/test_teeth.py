@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from constructions import CATALOGUE
+from iha_theory.attention import linear
 from iha_theory.claims import Case, Claim, Mutant, Relation, Scope, Section, Theorem
 from iha_theory.layer import IHA, forward, multi_head
-from iha_theory.attention import linear
 from iha_theory.scalars import INTEGERS
 from iha_theory.verification import build, claims_of, judge
 

@@ -202,8 +202,8 @@ def test_the_expansion_bound_bounds_every_coefficient(n, d, k, seed):
 
 
 def test_the_error_probability_of_residues():
-    assert miss_probability(1, 0) == Fraction(1, 20 * 73586)
-    assert miss_probability(2**100 - 1, 5) == Fraction(100, 20 * 73586) + Fraction(5, 2**20)
+    assert miss_probability(1, 0) == Fraction(1, 20 * 72586)
+    assert miss_probability(2**100 - 1, 5) == Fraction(100, 20 * 72586) + Fraction(5, 2**20)
     instance = bank(lambda a: polynomial_filter(a, 4, 1), domain=RESIDUES, k=4, d=1, n=5, prime=1048583)
     assert 0 < instance.error_probability < Fraction(1, 10**3)
 

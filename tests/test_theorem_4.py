@@ -397,7 +397,7 @@ def test_the_worked_cases_show_what_is_expected_and_every_refutation_shows_where
     rows = list(verify([THEOREM]))
     assert [f"{row.case}: {row.claim}" for row in rows if not row.is_expected] == []
     assert all(row.witness is not None for row in rows if row.verdict is Verdict.FAILS)
-    assert {row.claim for row in rows} == {
+    assert {row.claim for row in rows if row.means is not Means.PROOF} == {
         claim.id for section in THEOREM.sections
         for claim in (*section.claims, *(c for e in section.errata for c in (e.printed, *e.corrected)))}
     assert {row.means.name for row in rows} == {"EXACT", "BALL"}

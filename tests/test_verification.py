@@ -161,7 +161,7 @@ def test_the_strongest_evidence_has_the_widest_scope_then_the_strongest_means():
 
 
 def test_a_request_asks_only_the_sections_that_take_it():
-    taking = section(case(4), requested=lambda r: (case(r.k),) if r.k else ())
+    taking = section(case(4), requested=lambda r: (case(r.k),) if r.k else (), options=("k",))
     silent = section(case(4))
     book = [theorem(taking, silent)]
     assert [job.name for job in jobs_of(book)] == ["value=4", "value=4"]
@@ -169,6 +169,8 @@ def test_a_request_asks_only_the_sections_that_take_it():
     assert [job.section for job in jobs_of(book, Request(k=9))] == [0]
     with pytest.raises(ValueError, match=r"Theorem 7: no case takes the options given \(n\)"):
         jobs_of(book, Request(n=3))
+    with pytest.raises(ValueError, match="Theorem 7: nothing that is asked for takes n; leave it out"):
+        jobs_of(book, Request(k=9, n=3))
     with pytest.raises(ValueError, match=r"options given \(means=float\)"):
         jobs_of(book, Request(means=Means.FLOAT))
     assert Request(k=1, n=2, means=Means.FLOAT).given() == ("k", "n")
@@ -204,14 +206,16 @@ def test_the_table_shows_scope_means_verdict_and_witness():
 
 def test_coverage_shows_what_is_not_checked():
     text = list(report.coverage([row(Verdict.HOLDS)], [theorem(), dataclasses.replace(theorem(), number="Appendix Z")]))
-    assert text[2].split() == "Theorem 7 four holds every input of this size exact 1".split()
+    assert text[2].split() == ["Theorem", "7", "four", "holds", "every", "input", "of", "this", "size", "exact", "1"]
     assert "stated, not checked" in text[3]
     assert text[3].startswith("Appendix Z")
 
 
 def test_coverage_never_shows_a_failure_as_its_strongest_evidence():
-    text = "\n".join(report.coverage([row(Verdict.HOLDS), row(Verdict.FAILS, scope=Scope.ALL)], [theorem()]))
-    assert "every size" not in text
+    text = "\n".join(report.coverage([row(Verdict.HOLDS), row(Verdict.FAILS)], [theorem()]))
+    assert "fails (UNEXPECTED: holds was expected)" in text
+    expected = [row(Verdict.HOLDS), row(Verdict.FAILS, Verdict.FAILS, scope=Scope.ALL)]
+    assert "every size" not in "\n".join(report.coverage(expected, [theorem()]))
     bad = "\n".join(report.coverage([row(Verdict.FAILS)], [theorem()]))
     assert "UNEXPECTED" in bad
 
