@@ -222,6 +222,7 @@ def test_the_pattern_is_the_operator_on_the_identity():
     values = np.concatenate([v[:, j] for j in range(PSEUDOS)], axis=1)
     output = np.stack([[weights[h, j] @ values[h] for j in range(PSEUDOS)] for h in range(HEADS)])
     assert (output == softmax(base=2)(q, k, v)).all()
+    assert (pattern(softmax(base=2), q, k) == weights).all()
     floats = pattern(softmax(), FLOATS.array(q), FLOATS.array(k))
     assert np.abs(floats.sum(axis=3) - 1).max() < 1e-14
 

@@ -79,7 +79,7 @@ def test_verify_with_sizes_alone_takes_symbols_or_residues(run):
     code, out, _ = run("verify", "3", "--n", "20", "--k", "6", "--pseudo-heads", "2")
     assert code == 0
     assert "random A, n=20, d=2, k=6" in out
-    assert "error probability below" in out
+    assert "error probability at most" in out
 
 
 def test_symmetric_normalisation_is_served_by_floats_only(run):

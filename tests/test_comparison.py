@@ -81,6 +81,19 @@ def test_balls_refute_equality_and_establish_difference(relation, left, right, v
     assert outcome.remark.startswith("radius 1.0e-03")
 
 
+def test_touching_balls_are_at_most_and_not_surely_less():
+    low, high = flint.arb("0.5", "0.5"), flint.arb("1.5", "0.5")
+    assert compare(AT_MOST, [flint.arb(1)], [flint.arb(1)], BALLS).verdict is HOLDS
+    assert compare(LESS, [low], [high], BALLS).verdict is not FAILS
+    assert compare(LESS, [flint.arb(1)], [flint.arb("1.5", "0.5")], BALLS).verdict is OPEN
+
+
+def test_a_gap_of_exactly_the_bound_refutes_nothing():
+    assert compare(LESS, np.array([1.5]), np.array([1.0]), FLOATS, 0.5).verdict is OPEN
+    assert compare(AT_MOST, np.array([1.5]), np.array([1.0]), FLOATS, 0.5).verdict is OPEN
+    assert compare(EQUAL, np.array([1.5]), np.array([1.0]), FLOATS, 0.5).verdict is AGREES
+
+
 def test_exact_balls_at_the_edge():
     assert compare(LESS, [flint.arb(1)], [flint.arb(1)], BALLS).verdict is FAILS
     assert compare(AT_MOST, [flint.arb(1)], [flint.arb(1)], BALLS).verdict is HOLDS
@@ -106,6 +119,21 @@ def test_floats_are_judged_within_their_bound(relation, left, right, verdict):
     if verdict in (FAILS,) or (relation, verdict) == (DIFFERENT, HOLDS):
         assert outcome.witness is not None
     assert "largest difference" in outcome.remark
+
+
+@pytest.mark.parametrize(("relation", "index"), [(EQUAL, (0, 1)), (DIFFERENT, (0, 1)), (LESS, (1, 0)), (AT_MOST, (1, 0))])
+def test_the_witness_is_the_first_place_that_shows_it(relation, index):
+    """Row by row: the left side is less in the first row and at [1, 1], greater at [1, 0] and [1, 2]."""
+    left, right = [[3, 1, 3], [6, 2, 9]], [[3, 2, 4], [5, 7, 8]]
+    if relation in (LESS, AT_MOST):
+        right[0][0] = 4
+    for domain, bound in ((INTEGERS, None), (RATIONALS, None), (BALLS, None), (FLOATS, 0.25)):
+        witness = compare(relation, domain.array(left), domain.array(right), domain, bound).witness
+        assert witness is not None
+        assert witness.index == index, domain.name
+    if relation in (EQUAL, DIFFERENT):
+        mine, other = (Residues(np.array(side), P) for side in (left, right))
+        assert compare(relation, mine, other, RESIDUES).witness == Witness(index, "1", "2")
 
 
 def test_floats_without_a_bound_or_without_a_number_are_refused():

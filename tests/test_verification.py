@@ -16,6 +16,7 @@ from iha_theory.claims import (
     Evidence,
     Means,
     Premise,
+    Proof,
     Relation,
     Request,
     Scope,
@@ -24,9 +25,11 @@ from iha_theory.claims import (
     Verdict,
     Witness,
 )
+from iha_theory.proofs import digest
 from iha_theory.residues import Residues
 from iha_theory.scalars import BALLS, FLOATS, INTEGERS, RATIONALS, RESIDUES
 from iha_theory.verification import (
+    _rounded_up,
     build,
     is_sound,
     jobs_of,
@@ -88,7 +91,7 @@ def test_residues_are_judged_at_every_prime_and_state_their_error():
     (row,) = verify([theorem(section(case(4, RESIDUES, primes=PRIMES)))])
     assert row.verdict is Verdict.HOLDS
     assert row.means is Means.RESIDUE
-    assert row.remark == "error probability below 1e-6, 2 primes"
+    assert row.remark == "error probability at most 1e-6, 2 primes"
     # 4 plus the first prime is 4 modulo that prime and not modulo the other: one prime refutes, and for certain.
     (row,) = verify([theorem(section(case(4 + PRIMES[0], RESIDUES, primes=PRIMES)))])
     assert row.verdict is Verdict.FAILS
@@ -174,6 +177,48 @@ def test_a_request_asks_only_the_sections_that_take_it():
     with pytest.raises(ValueError, match=r"options given \(means=float\)"):
         jobs_of(book, Request(means=Means.FLOAT))
     assert Request(k=1, n=2, means=Means.FLOAT).given() == ("k", "n")
+
+
+def test_an_error_probability_is_rounded_up_to_a_power_of_ten():
+    assert [_rounded_up(Fraction(*e)) for e in ((1, 1), (1, 2), (1, 10), (2, 10**6), (1, 10**6), (1, 10**6 - 1))] == [
+        "1e-0", "1e-0", "1e-1", "1e-5", "1e-6", "1e-5"]
+
+
+def test_an_empty_request_asks_for_the_worked_cases():
+    book = [theorem(section(case(4)))]
+    assert list(verify(book, Request())) == list(verify(book))
+
+
+def test_a_request_reaches_its_cases_here_and_in_other_processes():
+    assert [row.case for row in verify(asking(), Request(k=5))] == ["value=5"]
+    assert [row.case for row in verify_in_parallel(asking, [], Request(k=5), 2)] == ["value=5"]
+
+
+def asking():
+    return (theorem(section(case(4), requested=lambda r: (case(r.k),), options=("k",))),)
+
+
+def test_an_option_of_a_section_without_a_case_is_not_taken():
+    taking = section(case(4), requested=lambda r: (case(r.k),), options=("k",))
+    silent = section(case(4), requested=lambda r: (), options=("n",))
+    with pytest.raises(ValueError, match="^Theorem 7, 8: nothing that is asked for takes n, modulus; leave it out$"):
+        jobs_of([theorem(taking, silent), theorem(silent, number="8")], Request(k=1, n=2, modulus=3))
+    with pytest.raises(ValueError, match=r"^Theorem 7, 8: no case takes the options given \(n, modulus\); see verify"):
+        jobs_of([theorem(silent), theorem(silent, number="8")], Request(n=2, modulus=3))
+
+
+def test_proofs_are_a_job_of_their_own_at_the_end_of_their_theorem(tmp_path):
+    (tmp_path / "Some.v").write_text("Theorem some : True. Proof. exact I. Qed.")
+    listed = {"files": {"Some.v": {"digest": digest(tmp_path, "Some.v"), "theorems": ["some"]}}, "instances": ""}
+    (tmp_path / "accepted.json").write_text(json.dumps(listed))
+    proofs = (Proof("some", "Some.v", "it is so", tmp_path), Proof("other", "Some.v", "not listed", tmp_path))
+    book = [theorem(section(case(4))), dataclasses.replace(theorem(section(case(4)), number="8"), proofs=proofs)]
+    assert [(job.theorem, job.section, job.name) for job in jobs_of(book)] == [
+        (0, 0, "value=4"), (1, 0, "value=4"), (1, 0, "machine-checked proofs")]
+    rows = list(verify(book))
+    assert [(row.theorem, row.claim, row.scope, row.means) for row in rows if row.means is Means.PROOF] == [
+        ("8", "proof:some", Scope.ALL, Means.PROOF)]
+    assert [row.claim for row in verify(book, Request())] == ["four", "four", "proof:some"]
 
 
 def test_theorems_are_selected_by_either_number():
