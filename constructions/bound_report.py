@@ -28,6 +28,7 @@ from iha_theory.comparison import compare
 from iha_theory.count import ceil_sqrt, memory
 from iha_theory.residues import Residues, random_primes
 from iha_theory.scalars import INTEGERS, RATIONALS, RESIDUES, as_fraction
+from iha_theory.verification import rounded_up
 
 _PRIMES = 3
 #: Heads times n^3, times the length of the numbers, up to which a layer is verified exactly, for every X; beyond, by
@@ -105,8 +106,8 @@ def _by_residues(structure: Powers, conventions: list[Convention]) -> list[tuple
             outcome = compare(Relation.EQUAL, placed.output(x, k), target, RESIDUES)
             good[place] = good[place] and outcome.verdict is Verdict.HOLDS
             heads[place] = placed.weights.sizes["out"]
-    error = float(miss_probability(_height(structure), 3) ** _PRIMES)
-    return [(f"{count} heads, by {_PRIMES} residues, error below {error:.0e}", fine)
+    error = rounded_up(miss_probability(_height(structure), 3) ** _PRIMES)
+    return [(f"{count} heads, by {_PRIMES} residues, error at most {error}", fine)
             for count, fine in zip(heads, good, strict=True)]
 
 

@@ -106,7 +106,7 @@ def _evidence(theorem: Theorem, claim: Claim, case: Case, outcomes: list[Outcome
         if shown.witness is not None:
             means = Means.EXACT
         else:
-            remark = f"error probability at most {_rounded_up(error)}, {len(outcomes)} primes"
+            remark = f"error probability at most {rounded_up(error)}, {len(outcomes)} primes"
     scope = case.scope if claim.scope is None else claim.scope
     if domain is POLYNOMIALS and shown.witness is not None and scope is not Scope.ALL:
         # Two polynomials that differ part at some values of the symbols, not at all of them.
@@ -127,7 +127,8 @@ def _evidence(theorem: Theorem, claim: Claim, case: Case, outcomes: list[Outcome
     )
 
 
-def _rounded_up(error: Fraction) -> str:
+def rounded_up(error: Fraction) -> str:
+    """The least power of ten that is not below an error probability, as text."""
     power = 0
     while Fraction(1, 10 ** (power + 1)) >= error:
         power += 1

@@ -123,7 +123,7 @@ def test_floats_are_judged_within_their_bound(relation, left, right, verdict):
 
 @pytest.mark.parametrize(("relation", "index"), [(EQUAL, (0, 1)), (DIFFERENT, (0, 1)), (LESS, (1, 0)), (AT_MOST, (1, 0))])
 def test_the_witness_is_the_first_place_that_shows_it(relation, index):
-    """Row by row: the left side is less in the first row and at [1, 1], greater at [1, 0] and [1, 2]."""
+    """Row by row: the left side is less at [0, 1], [0, 2] and [1, 1], greater at [1, 0] and [1, 2]."""
     left, right = [[3, 1, 3], [6, 2, 9]], [[3, 2, 4], [5, 7, 8]]
     if relation in (LESS, AT_MOST):
         right[0][0] = 4

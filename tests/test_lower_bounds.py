@@ -117,12 +117,13 @@ def test_a_certificate_with_one_number_changed_is_rejected():
     seen = set()
     for name, k in EXPECTED:
         p = Powers(sample(name), k)
-        groups: list[Any] = [([p.independence], is_independence), ([p.dependence] if p.dependence else [], is_dependence),
+        groups: list[tuple[Any, Any]] = [([p.independence], is_independence), ([p.dependence] if p.dependence else [], is_dependence),
                   (p.classes, is_proportional), ((*p.classes_apart(), *p.neighbours_apart()), is_apart)]
         for certificates, accepts in groups:
             for certificate in list[Any](certificates):
                 assert accepts(p.matrix, certificate)
-                for wrong in list[Any](tampered(certificate)):
+                wrongs: Any = tampered(certificate)
+                for wrong in wrongs:
                     zero = isinstance(wrong, Proportional) and all(v == 0 for v in (p.matrix**wrong.power).entries())
                     last = isinstance(wrong, Independence) and wrong.minor == certificate.minor
                     if not zero and not (last and is_independence(p.matrix, wrong)):

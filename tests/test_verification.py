@@ -29,11 +29,11 @@ from iha_theory.proofs import digest
 from iha_theory.residues import Residues
 from iha_theory.scalars import BALLS, FLOATS, INTEGERS, RATIONALS, RESIDUES
 from iha_theory.verification import (
-    _rounded_up,
     build,
     is_sound,
     jobs_of,
     judge_case,
+    rounded_up,
     select,
     strongest,
     verify,
@@ -180,7 +180,7 @@ def test_a_request_asks_only_the_sections_that_take_it():
 
 
 def test_an_error_probability_is_rounded_up_to_a_power_of_ten():
-    assert [_rounded_up(Fraction(*e)) for e in ((1, 1), (1, 2), (1, 10), (2, 10**6), (1, 10**6), (1, 10**6 - 1))] == [
+    assert [rounded_up(Fraction(*e)) for e in ((1, 1), (1, 2), (1, 10), (2, 10**6), (1, 10**6), (1, 10**6 - 1))] == [
         "1e-0", "1e-0", "1e-1", "1e-5", "1e-6", "1e-5"]
 
 
