@@ -61,7 +61,7 @@ venv:
 	touch $@
 
 .venv/test: .venv/core
-	$(PIP) install -c constraints.txt -e '.[test,figures]'
+	$(PIP) install -c constraints.txt -e '.[test,figures,torch]'
 	touch $@
 
 .venv/dev: .venv/test

@@ -16,6 +16,7 @@ from constructions import (
 from constructions.account_tables import TABLES
 from constructions.bound_report import bound_report
 from constructions.builders import ATTENTIONS, BUILDERS
+from constructions.device_instances import device_cases
 from constructions.examples import EXAMPLES
 from constructions.stated import APPENDIX_D, SECTION_5
 from iha_theory.book import Book
@@ -34,4 +35,4 @@ CATALOGUE: tuple[Theorem, ...] = (
     accounts.THEOREM,
     crossovers.THEOREM,
 )
-BOOK = Book(CATALOGUE, EXAMPLES, BUILDERS, ATTENTIONS, TABLES, bound_report)
+BOOK = Book(CATALOGUE, EXAMPLES, BUILDERS, ATTENTIONS, TABLES, bound_report, device_cases)

@@ -165,7 +165,8 @@ EXAMPLE = Section(
             "value rows are equal, and a convex combination of equal rows is that row: the example is linear. "
             "With signs +, - on the values as well it outputs tanh(s) v, and the separation stands.",
             printed=Claim("example-printed", "the printed example is non-linear, of tanh kind: "
-                          "(E(s) - E(-s)) / (E(s) + E(-s)) v", Relation.EQUAL, lambda i: i.printed_output, lambda i: i.tanh, Verdict.FAILS),
+                          "(E(s) - E(-s)) / (E(s) + E(-s)) v", Relation.EQUAL, lambda i: i.printed_output,
+                          lambda i: i.tanh, Verdict.FAILS),
             corrected=(
                 Claim("example-linear", "the printed example outputs x^T W_V in every row", Relation.EQUAL,
                       lambda i: i.printed_output, lambda i: i.values),

@@ -183,7 +183,8 @@ CONCLUSION = Section(
             "Printed: since H heads apply at most H operators, producing all powers A^0, ..., A^(k-1) needs at least k "
             "heads, with no premise on A. The operator count holds. The conclusion needs the powers to be different "
             "operators: for A = cI one head produces the whole bank, since a value matrix can scale, and cI "
-            "has full rank for c != 0. With the columns in order and one width for all heads it is right for every A that is not a multiple of the identity.",
+            "has full rank for c != 0. With the columns in order and one width for all heads it is right for every A that "
+            "is not a multiple of the identity.",
             printed=Claim("conclusion-printed", "no layer with fewer than k heads outputs the bank of A = cI",
                           Relation.AT_MOST, lambda i: i.k, lambda i: i.weights.sizes["out"], Verdict.FAILS,
                           domain=INTEGERS),

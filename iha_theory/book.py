@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from iha_theory.claims import Theorem
+from iha_theory.device_cases import DeviceCase
 from iha_theory.display import Example
 from iha_theory.layer import IHA, Attention
 from iha_theory.tables import Table
@@ -78,6 +79,7 @@ class Book:
     attentions: Mapping[str, Attention]
     accounts: Mapping[str, AccountTable] = field(default_factory=dict)
     bounds: Callable[[np.ndarray, int], BoundReport] | None = None
+    device_cases: Callable[[str], tuple[DeviceCase, ...]] | None = None
 
 
 def with_positions(features: np.ndarray, positions: int) -> np.ndarray:

@@ -45,6 +45,10 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument("--modulus", type=int, metavar="M", help="modulus of CPM-3")
     verify.add_argument("--coefficient", type=int, metavar="G", help="coefficient of CPM-3")
     verify.add_argument("--means", choices=MEANS, help="how to check (default: the strongest that fits)")
+    verify.add_argument("--device", metavar="NAME", help="run Theorems 3 and 4 through the torch layer there, cpu or "
+                        "cuda, and judge by computed bounds (needs the extra torch)")
+    verify.add_argument("--dtype", choices=("float64", "float32", "tf32", "bfloat16", "float16"),
+                        help="of --device (default: float32)")
     verify.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     verify.add_argument("--json", metavar="FILE", help="also write the evidence there, whole or not at all")
 
@@ -106,9 +110,10 @@ def main(load: Callable[[], Book], argv: Sequence[str] | None = None) -> int:
         top.print_help()
         return 0
     try:
-        from iha_theory import commands
+        from iha_theory import commands, weights_commands
 
-        home = next((m for m in (account_commands, bound_command) if options.command in m.NAMES), commands)
+        light = (m for m in (account_commands, bound_command) if options.command in m.NAMES)
+        home = weights_commands if options.command in ("build", "run") else next(light, commands)
         code: int = getattr(home, options.command)(load, options)
         sys.stdout.flush()
         return code

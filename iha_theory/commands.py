@@ -12,16 +12,13 @@ from difflib import get_close_matches
 import numpy as np
 
 from iha_theory import report
-from iha_theory.book import Book, Builder, with_positions
+from iha_theory.book import Book
 from iha_theory.claims import Evidence, Means, Request, Section, Theorem, Verdict
 from iha_theory.display import as_markdown, as_text
-from iha_theory.files import suggestion
-from iha_theory.graphs import Graph, load_features, load_graph, load_matrix
-from iha_theory.layer import forward
-from iha_theory.scalars import to_float
+from iha_theory.graphs import Graph, load_features, load_graph
 from iha_theory.verification import build as build_instance
 from iha_theory.verification import claims_of, is_sound, jobs_of, judge_case, judge_job, select, verify_in_parallel
-from iha_theory.weights_file import check_writable, load_weights, save_weights, write_whole
+from iha_theory.weights_file import check_writable, write_whole
 
 Load = Callable[[], Book]
 _QUIET_SECONDS = 2.0
@@ -68,7 +65,7 @@ def graph_of(options: Namespace) -> Graph | None:
     )
 
 
-def _at_least_one(options: Namespace, *names: str) -> tuple[str, ...]:
+def at_least_one(options: Namespace, *names: str) -> tuple[str, ...]:
     """The names; ValueError if one of these options was given a number below 1."""
     for name in names:
         value = getattr(options, name)
@@ -82,7 +79,7 @@ def _request(options: Namespace) -> Request | None:
     features = None
     if options.features is not None and graph is not None:
         features = load_features(options.features, len(graph.nodes))
-    _at_least_one(options, "k", "n", "modulus", "coefficient", "pseudo_heads")
+    at_least_one(options, "k", "n", "modulus", "coefficient", "pseudo_heads")
     request = Request(graph=graph, features=features, k=options.k, pseudo_heads=options.pseudo_heads, n=options.n,
                       modulus=options.modulus, coefficient=options.coefficient,
                       means=Means[options.means.upper()] if options.means else None)
@@ -95,6 +92,8 @@ def verify(load: Load, options: Namespace) -> int:
         raise ValueError(f"--jobs: got {options.jobs}, wanted at least 1")
     if options.json is not None:
         check_writable(options.json, options.graph, options.features)
+    if options.device is not None or options.dtype is not None:
+        return _verify_on_device(load, options)
     request = _request(options)
     theorems = select(load().theorems, options.theorems)
     if request is not None:
@@ -115,6 +114,37 @@ def verify(load: Load, options: Namespace) -> int:
     if options.json is not None:
         write_whole(options.json, report.as_json(rows).encode())
     return 0 if is_sound(rows) else 1
+
+
+def _verify_on_device(load: Load, options: Namespace) -> int:
+    """Theorems 3 and 4 in floating point on a device; 1 if an error leaves its bound."""
+    if options.device is None:
+        raise ValueError("--dtype belongs to a device; give --device, too")
+    for name in ("graph", "features", "k", "n", "modulus", "coefficient", "pseudo_heads", "means", "json"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name.replace('_', '-')}: --device runs instances of its own; leave it out")
+    numbers = tuple(theorem.split()[0] for theorem in options.theorems)
+    for number in numbers:
+        if number not in ("3", "4"):
+            raise ValueError(f"theorem {number}: --device runs Theorems 3 and 4")
+    try:
+        from iha_theory.torch_device import outcome
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ValueError("--device needs torch; pip install 'iha-theory[torch]'") from error
+    cases, dtype = load().device_cases, options.dtype or "float32"
+    if cases is None:
+        raise ValueError("--device: this book has no instances for a device")
+    chosen = [case for case in cases(dtype) if not numbers or case.name.removeprefix("Theorem ")[0] in numbers]
+    stored, tf32 = ("float32", True) if dtype == "tf32" else (dtype, False)
+    rows = [outcome(case, options.device, stored, tf32=tf32) for case in chosen]
+    for row in rows:
+        print(f"{'agrees' if row.is_within else 'FAILS':<7} {row.case:<58} {row.device} {row.dtype:<14} "
+              f"error {row.error:.2e}, bound {row.bound:.2e}")
+    failed = sum(not row.is_within for row in rows)
+    print(f"\n{len(rows)} instances: {len(rows) - failed} within the computed bound, {failed} not.")
+    return 1 if failed else 0
 
 
 def _serving(theorems: tuple[Theorem, ...], request: Request) -> tuple[Theorem, ...]:
@@ -215,71 +245,3 @@ def show(load: Load, options: Namespace) -> int:
                 print()
             return 0
     raise ValueError(f"{options.name}: has no case that can be shown")
-
-
-def build(load: Load, options: Namespace) -> int:
-    """Write the weights of a construction."""
-    builders = load().builders
-    if options.construction not in builders:
-        raise ValueError(f"unknown construction {options.construction!r}; {suggestion(options.construction, builders)}")
-    builder = builders[options.construction]
-    check_writable(options.out, options.graph)
-    built = builder.make(**_chosen(options, builder))
-    about = {"construction": options.construction, "attention": built.attention, "positions": str(built.positions),
-             "columns": str(built.columns)}
-    save_weights(options.out, built.weights, about)
-    sizes = ", ".join(f"{axis}={size}" for axis, size in built.weights.sizes.items())
-    print(f"{options.out}: {options.construction}, {built.attention} attention, {sizes}")
-    return 0
-
-
-def _chosen(options: Namespace, builder: Builder) -> dict[str, object]:
-    given: dict[str, object] = {"graph": graph_of(options)}
-    given |= {name: getattr(options, name) for name in _at_least_one(options, "k", "d", "n", "pseudo_heads")}
-    given = {name: value for name, value in given.items() if value is not None}
-    for name in builder.required:
-        if name not in given:
-            raise ValueError(f"{options.construction} needs --{name.replace('_', '-')}")
-    for name in given:
-        if name not in (*builder.required, *builder.optional):
-            raise ValueError(f"{options.construction} takes no --{name.replace('_', '-')}")
-    return given
-
-
-def run(load: Load, options: Namespace) -> int:
-    """Run a weights file on an input, in float64, and print or write the output."""
-    weights, about = load_weights(options.file)
-    book = load()
-    if about.get("attention") not in book.attentions:
-        raise ValueError(f"{options.file}: attention {about.get('attention')!r}; wanted {', '.join(book.attentions)}")
-    if options.out is not None:
-        check_writable(options.out, options.file, options.input)
-        if not options.out.endswith((".csv", ".npy")):
-            raise ValueError(f"{options.out}: unknown suffix; wanted .csv or .npy")
-    positions, columns = (_count(options.file, about, name) for name in ("positions", "columns"))
-    x = with_positions(to_float(load_matrix(options.input)), positions)
-    with np.errstate(all="ignore"):
-        output = forward(weights, x, book.attentions[about["attention"]])[:, :columns]
-    if not np.isfinite(output).all():
-        raise ValueError(f"{options.input}: the output leaves the doubles; give smaller numbers")
-    text = "\n".join(",".join(repr(float(value)) for value in row) for row in output) + "\n"
-    if options.out is None:
-        print(text, end="")
-    elif options.out.endswith(".csv"):
-        write_whole(options.out, text.encode())
-    else:
-        from io import BytesIO
-
-        stream = BytesIO()
-        np.save(stream, output, allow_pickle=False)
-        write_whole(options.out, stream.getvalue())
-    return 0
-
-
-def _count(path: str, about: dict[str, str], name: str) -> int:
-    text = about.get(name, "")
-    if not text.isdigit():
-        raise ValueError(f"{path}: {name} is {text!r}, wanted a number; give a file written by build")
-    return int(text)
-
-

@@ -16,12 +16,19 @@ ORDER = (
     ("layer",),
     ("attention",),
     ("files", "matrices", "graphml", "edge_files", "graphs"),
-    ("count", "positivity", "flops", "schedules", "rank", "claims"),
+    ("count", "positivity", "flops", "schedules", "rank", "claims", "device_cases"),
     ("comparison", "proofs", "tables"),
     ("verification", "flop_tables"),
+    ("torch_masks", "torch_rotary", "torch_mixing", "torch_init"),
+    ("torch_fused", "torch_flex", "torch_cache"),
+    ("torch_kernels",),
+    ("torch_arguments", "torch_convert"),
+    ("torch_layer",),
+    ("torch_device", "torch_models", "torch_inspect"),
     ("display", "report", "weights_file"),
     ("book",),
     ("commands", "account_commands", "bound_command"),
+    ("weights_commands",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
@@ -67,7 +74,7 @@ def test_every_module_of_the_language_has_its_place():
 def test_the_book_imports_the_language_and_theorems_never_one_another(path):
     for name in imports(path, lazily=True):
         assert not name.startswith(("figures", "tests", "benchmarks", "torch", "matplotlib"))
-        assert not name.startswith(("iha_theory.cli", "iha_theory.commands"))or path.stem == "__main__"
+        assert not name.startswith(("iha_theory.cli", "iha_theory.commands")) or path.stem == "__main__"
         if path.stem.startswith(THEOREM_MODULES):
             assert not name.startswith(f"constructions.{THEOREM_MODULES}")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
 from iha_theory import IHA, flat_causal, forward, hard, linear, softmax, token_causal, windowed
-from iha_theory.torch_layer import InterleavedHeadAttention
 
 # The machine that tests is shared, and the sizes here are small.
 torch.set_num_threads(1)
@@ -59,7 +60,7 @@ def close(got, wanted, bound: float = AGREES) -> bool:
     return bool(np.abs(got - wanted).max(initial=0) <= bound * max(np.abs(wanted).max(initial=0), 1e-30))
 
 
-def outputs_and_gradients(layer: InterleavedHeadAttention, x: torch.Tensor, **call) -> list[torch.Tensor]:
+def outputs_and_gradients(layer: Any, x: torch.Tensor, **call: Any) -> list[torch.Tensor]:
     """The output, and the gradients of the input and of all parameters for a fixed direction."""
     x = x.detach().clone().requires_grad_()
     y, _ = layer(x, need_weights=False, **call)
