@@ -134,7 +134,7 @@ def _certificates(structure: Powers) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [{
         "kind": "independence",
         "says": f"at x, the {independence.size} x {independence.size} minor of [x, Mx, ...] on these rows is not zero, "
-                f"M = {_short(structure.scale)} A",
+                f"M = {_multiple(structure.scale)}",
         "x": list(independence.x), "rows": list(independence.minor.rows), "minor": str(independence.minor.value),
         "accepted": is_independence(m, independence),
     }]
@@ -149,8 +149,10 @@ def _certificates(structure: Powers) -> list[dict[str, Any]]:
     return found
 
 
-def _short(number: int) -> str:
-    return str(number) if number < 10**30 else f"(a number of {number.bit_length()} bits)"
+def _multiple(number: int) -> str:
+    if number == 1:
+        return "A"
+    return f"{number} A" if number < 10**30 else f"qA, q of {number.bit_length()} bits"
 
 
 def _class_certificate(structure: Powers, c: Proportional) -> dict[str, Any]:
@@ -176,7 +178,7 @@ def _notes(structure: Powers) -> tuple[str, ...]:
     heads = ceil_sqrt(k)
     blocks = -(-k // heads)
     needed = ceil_sqrt(-(-s // heads))
-    known, how = least_pseudo_heads(heads, blocks)
+    known, how = (1, "R sums the heads") if s <= heads else least_pseudo_heads(heads, blocks)
     state = "this is the least" if known == needed else "whether fewer suffice is open"
     return (
         f"Pseudo-heads at H = {heads}: at least {needed}, since H P^2 >= s = {s}; {known} are known to do ({how}): {state}.",

@@ -161,6 +161,14 @@ class Convention:
     paper: str
 
 
+def _head_zero(p: Powers) -> str:
+    fewer = min(p.s, ceil_sqrt(p.k)) - 1
+    if not fewer:
+        return "at least one head"
+    held = min(p.s, -(-p.k // fewer))
+    return f"with {fewer}, head 0 would hold {held} independent powers, but one output head reads {fewer} operators"
+
+
 def _neighbours(p: Powers) -> str:
     heads = min(p.k, p.tau or p.k)
     return f"the first {heads} powers: neighbours are not proportional" if heads > 1 else "at least one head"
@@ -181,7 +189,7 @@ CONVENTIONS: Mapping[str, Convention] = {
         lambda p: f"[x, Ax, ..., A^{p.s - 1} x] has rank {p.s} at the certificate's x", projected, "k"),
     "iha": Convention(
         "IHA, in order, one width", lambda p: min(p.s, ceil_sqrt(p.k)),
-        lambda p: "H^2 >= s, for the powers that stand in head 0 and for all", iha, "ceil(sqrt k)"),
+        lambda p: _head_zero(p), iha, "ceil(sqrt k)"),
     "iha-projected": Convention(
         "IHA, with output projection", lambda p: ceil_sqrt(p.s), lambda p: f"H^2 >= s = {p.s}", iha_projected,
         "ceil(sqrt k)"),

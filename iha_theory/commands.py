@@ -108,9 +108,9 @@ def verify(load: Load, options: Namespace) -> int:
         print(line)
     print(f"\n{report.LEGEND}\n")
     failed = [row for row in rows if not row.is_expected]
-    printed = sum(row.expect is Verdict.FAILS for row in rows)
-    print(f"{len(rows)} verdicts: {len(rows) - len(failed)} as expected, {len(failed)} not; "
-          f"{printed} of them are printed statements that fail with a witness.")
+    refuted = [row for row in rows if row.expect is Verdict.FAILS]
+    print(f"{len(rows)} verdicts: {len(rows) - len(failed)} as expected, {len(failed)} not; {len(refuted)} of them refute, "
+          f"with a witness, {len({(row.theorem, row.claim) for row in refuted})} statements as they are printed.")
     if options.json is not None:
         write_whole(options.json, report.as_json(rows).encode())
     return 0 if is_sound(rows) else 1

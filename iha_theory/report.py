@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from textwrap import wrap
 from typing import Any
 
 from iha_theory.claims import Evidence, Means, Scope, Theorem, Verdict
@@ -26,7 +27,8 @@ MEANS = {
 LEGEND = """How to read a row. Its scope says what the verdict speaks of: this input < every X on this graph < every input of
 this size < every size. Its means say how it is known: float64 < enclosure < residues < exact < machine-checked proof.
 "agrees": an equality that rounding or an enclosure cannot refute, never more. A printed statement that does not hold
-"fails" with a witness: the index where the two sides part, and both values; what holds instead stands below it."""
+"fails" with a witness: the index where the two sides part, and both values, the left side (the layer's, where there is
+one) first; what holds instead stands below it."""
 
 
 def verdict_text(row: Evidence) -> str:
@@ -117,7 +119,7 @@ def markdown(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
 
 def overview(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
     """One Markdown row for each statement: how strongly its headline is known here, what is proved, how many errata."""
-    lines = ["| statement | in one sentence | checked here for | for every size | claims | errata |",
+    lines = ["| statement | in one sentence | checked here at least for | for every size | claims | errata |",
              "|---|---|---|---|---|---|"]
     for theorem in catalogue:
         mine = [row for row in rows if row.theorem == theorem.number]
@@ -145,9 +147,9 @@ def errata(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator[s
         for erratum in theorem.errata:
             count += 1
             yield f"{count}. {erratum.id} ({erratum.kind}): {erratum.where}"
-            yield f"   {erratum.says}"
+            yield from wrap(erratum.says, 112, initial_indent="   ", subsequent_indent="   ")
             for claim in (erratum.printed, *erratum.corrected):
-                label = "printed" if claim is erratum.printed else "instead"
+                label = "tested as printed" if claim is erratum.printed else "holds instead"
                 yield f"   {label}: {claim.says}"
                 found = [row for row in rows if row.theorem == theorem.number and row.claim == claim.id]
                 for row in found:

@@ -231,7 +231,7 @@ def select(catalogue: Sequence[Theorem], keys: Sequence[str]) -> tuple[Theorem, 
     known = [name for both in names.values() for name in both]
     for key in keys:
         if key not in known:
-            raise ValueError(f"no theorem {key!r}; there are {', '.join(known)}")
+            raise ValueError(f"no theorem {key!r}; there are {', '.join(names)}")
     return tuple(t for t in catalogue if not keys or set(names[t.number]) & set(keys))
 
 

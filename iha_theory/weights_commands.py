@@ -55,7 +55,11 @@ def run(load: Load, options: Namespace) -> int:
         if not options.out.endswith((".csv", ".npy")):
             raise ValueError(f"{options.out}: unknown suffix; wanted .csv or .npy")
     positions, columns = (_count(options.file, about, name) for name in ("positions", "columns"))
-    x = with_positions(to_float(load_matrix(options.input)), positions)
+    features = to_float(load_matrix(options.input))
+    wanted = weights.sizes["model"] - positions
+    if features.shape[1] != wanted:
+        raise ValueError(f"{options.input}: has {features.shape[1]} columns, but the file was built for {wanted}")
+    x = with_positions(features, positions)
     with np.errstate(all="ignore"):
         output = forward(weights, x, book.attentions[about["attention"]])[:, :columns]
     if not np.isfinite(output).all():

@@ -136,3 +136,13 @@ def test_features_and_floats_need_no_generic_point_and_less_memory(tmp_path):
         requested_banks(Request(graph=middle, k=36), sizes)
     assert requested_banks(Request(graph=middle, k=36, features=x), sizes)
     assert requested_banks(Request(graph=middle, k=36, means=Means.FLOAT), sizes)
+
+
+def test_the_range_of_float_means_is_two_to_the_250():
+    from constructions.bank import _refuse_extremes
+
+    edge = RATIONALS.array([2**250, 0, 1]) * -1
+    _refuse_extremes(edge, RATIONALS.array([1]) / 2**250)
+    for beyond in (RATIONALS.array([1, 2**250 + 1]), RATIONALS.array([1]) / (2**250 + 1)):
+        with pytest.raises(ValueError, match=r"^float means: a number beyond 2\^250 or below 2\^-250 occurs, .* use exact means$"):
+            _refuse_extremes(edge, beyond)

@@ -175,7 +175,7 @@ def test_every_refused_file_is_one_line_and_exit_code_2(run, path, tmp_path):
     (["verify", "3", "--k", "x"], "argument --k: invalid int value: 'x'"),
     (["verify", "3", "--graph", "karat"], "karate"),
     (["verify", "3", "--graph", "nowhere.csv"], "nowhere.csv"),
-    (["verify", "33"], "no theorem '33'; there are 1, 2"),
+    (["verify", "33"], "no theorem '33'; there are 1, 2 (5), 3 (6)"),
     (["verify", "2", "--graph", "karate"], "Theorem 2 (5)"),
     (["verify", "3", "--features", "x.csv"], "--features belongs to a graph"),
     (["verify", "3", "--normalize", "row"], "--normalize belongs to a graph"),

@@ -25,7 +25,7 @@ from constructions.power_structure import (
     is_independence,
     is_proportional,
 )
-from iha_theory import RATIONALS
+from iha_theory import IHA, INTEGERS, RATIONALS, forward, linear
 from iha_theory.rank import Minor
 from tests.test_cli import CASES, refused, run  # noqa: F401
 
@@ -199,3 +199,18 @@ def test_bad_input_to_the_command(run, tmp_path):  # noqa: F811
     big = tmp_path / "big.npy"
     np.save(big, np.random.default_rng(0).integers(0, 3, (700, 700)))
     refused(run("bounds", "--graph", big, "--k", "100"), "GiB")
+
+
+def test_one_pseudo_head_does_when_the_heads_are_as_many_as_the_independent_powers():
+    """The swap, k = 4, H = 2: R adds what head 0 reads through I and head 1 through A, each into its columns."""
+    one = INTEGERS.array(np.ones((2, 2, 1), dtype=int))
+    mixing = INTEGERS.array(np.eye(2, dtype=int)[:, :, None])
+    weights = IHA(
+        INTEGERS.array([[[0, 0], [1, 0], [0, 1]], [[0, 0], [0, 1], [1, 0]]]),
+        INTEGERS.array([[[0, 0], [1, 0], [0, 1]]] * 2),
+        INTEGERS.array([[[1, 0, 1, 0], [0] * 4, [0] * 4], [[0, 1, 0, 1], [0] * 4, [0] * 4]]),
+        mixing, mixing, mixing, one)
+    output = forward(weights, INTEGERS.array([[5, 1, 0], [7, 0, 1]]), linear)
+    assert output[:, :4].tolist() == [[5, 7, 5, 7], [7, 5, 7, 5]]
+    notes = bound_report(sample("swap"), 4).notes
+    assert "at least 1, since H P^2 >= s = 2; 1 are known to do (R sums the heads): this is the least" in notes[0]
