@@ -144,5 +144,5 @@ def test_the_range_of_float_means_is_two_to_the_250():
     edge = RATIONALS.array([2**250, 0, 1]) * -1
     _refuse_extremes(edge, RATIONALS.array([1]) / 2**250)
     for beyond in (RATIONALS.array([1, 2**250 + 1]), RATIONALS.array([1]) / (2**250 + 1)):
-        with pytest.raises(ValueError, match=r"^float means: a number beyond 2\^250 or below 2\^-250 occurs, .* use exact means$"):
+        with pytest.raises(ValueError, match=r"^float means: a number beyond 2\^250 or below 2\^-250 .* use exact means$"):
             _refuse_extremes(edge, beyond)
