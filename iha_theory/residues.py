@@ -126,6 +126,9 @@ def _reduce(array: np.ndarray, prime: int) -> np.ndarray:
 
 def _product(left: np.ndarray, right: np.ndarray, prime: int) -> np.ndarray:
     """The (batched) matrix product modulo the prime, in runs of inner terms whose sum is exact."""
+    if left.ndim == 2 and left.size and left.sum(axis=1).max() <= 1:
+        # Each row picks at most one row of the right side, as one-hot mixing does: nothing to reduce.
+        return np.matmul(left, right)
     run = (1 << 53) // (prime - 1) ** 2
     inner = left.shape[-1]
     if inner <= run:

@@ -101,6 +101,15 @@ def test_long_inner_products_stay_exact():
     assert np.asarray(batched).ravel().tolist() == [n % P] * 2
 
 
+def test_rows_that_pick_one_row_need_no_reduction_and_all_others_do():
+    right = np.array([[P - 1, 5], [7, P - 2], [1, 1]])
+    for left in ([[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 1, 0], [0, 0, 1], [0, 0, 0]], [[2, 0, 0], [0, 0, 0], [0, 0, 0]],
+                 [[P - 1, 1, 0], [0, 0, 0], [0, 0, 0]]):
+        product = Residues(np.array(left), P) @ Residues(right, P)
+        wanted = (np.array(left, dtype=object) @ right.astype(object)) % P
+        assert (np.asarray(product) == wanted.astype(float)).all()
+
+
 def test_residues_refuse_what_they_cannot_serve():
     x = Residues(np.array([[1, 2]]), P)
     with pytest.raises(TypeError, match="residues do not serve exp"):
