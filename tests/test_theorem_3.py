@@ -212,3 +212,13 @@ def test_powers_are_powers():
     a = INTEGERS.array([[1, 1], [0, 1]])
     assert [p.tolist() for p in powers(a, 4)] == [[[1, t], [0, 1]] for t in range(4)]
     assert [p.tolist() for p in powers(a, 1)] == [[[1, 0], [0, 1]]]
+
+
+def test_the_expansion_bound_by_hand():
+    """A = [[1/2]], k = 4, H = P = 2, d = 1: 512 products; W_Q holds 1 and 1/4, W_K 1 and 1/2, all else 0 and 1."""
+    weights = polynomial_filter(RATIONALS.array([[Fraction(1, 2)]]), 4, 1)
+    products = (2 * 2) ** 3 * 1 * 1 * 2**2 * 2
+    assert expansion_bound(weights, 1) == (products * 4 * 2, 4 * 2)
+    assert expansion_bound(weights, 5) == (5 * products * 4 * 2, 4 * 2)
+    thirds = RATIONALS.array(np.ones((4, 3), dtype=int)) / 3
+    assert expansion_bound(weights, 1, thirds) == (4 * products * 4 * 2, 4 * 2 * 3)
