@@ -38,6 +38,7 @@ docs: .venv/core
 
 bench: .venv/test
 	.venv/bin/python -m benchmarks.core
+	.venv/bin/python -m benchmarks.bounds
 	.venv/bin/python -m benchmarks.layer
 
 mutants: .venv/dev
