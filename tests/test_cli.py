@@ -318,7 +318,7 @@ def test_progress_is_told_on_stderr_when_work_lasts(monkeypatch, capsys):
 
 def test_ctrl_c_is_exit_code_130_and_leaves_nothing(tmp_path):
     matrix = tmp_path / "a.npy"
-    np.save(matrix, np.random.default_rng(0).integers(-9, 9, (120, 120)))
+    np.save(matrix, np.random.default_rng(0).integers(-9, 9, (190, 190)))
     target = tmp_path / "e.json"
     command = [sys.executable, "-m", "constructions", "verify", "3", "--graph", str(matrix), "--k", "25", "--json",
                str(target)]
