@@ -1,6 +1,7 @@
 """The command line: options in, one call each, an exit code out. Nothing heavy is imported before it is needed.
 
-Exit codes: 0 every verdict is the expected one; 1 a claim disappoints; 2 bad input; 130 interrupted.
+Exit codes: 0 every verdict is the expected one; 1 a claim disappoints, or an audited layer differs; 2 bad input; 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from iha_theory import account_commands, bound_command
+from iha_theory import account_commands, audit_command, bound_command
 
 if TYPE_CHECKING:
     from iha_theory.book import Book
 
-COMMANDS = ("verify", "errata", "claims", "show", "build", "run", *bound_command.NAMES, *account_commands.NAMES)
+COMMANDS = ("verify", "errata", "claims", "show", "build", "run", *bound_command.NAMES, *account_commands.NAMES,
+            *audit_command.NAMES)
 MEANS = ("exact", "residue", "float", "ball")
 
 
@@ -31,7 +33,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The options of every command."""
     top = _Parser(prog="iha-theory", description="Interleaved Head Attention: explicit weights, exact checks, errata.",
-                  epilog="Exit codes: 0 as expected, 1 a claim disappoints, 2 bad input, 130 interrupted.")
+                  epilog="Exit codes: 0 as expected, 1 a claim disappoints or a layer differs, 2 bad input, 130 interrupted.")
     # The class is told to argparse and not to the type checker, whose stubs take no subclass here.
     commands: Any = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 
@@ -77,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
 
     bound_command.add_options(commands, _graph_options)
     account_commands.add_options(commands)
+    audit_command.add_options(commands)
     return top
 
 
@@ -112,7 +115,7 @@ def main(load: Callable[[], Book], argv: Sequence[str] | None = None) -> int:
     try:
         from iha_theory import commands, weights_commands
 
-        light = (m for m in (account_commands, bound_command) if options.command in m.NAMES)
+        light = (m for m in (account_commands, audit_command, bound_command) if options.command in m.NAMES)
         home = weights_commands if options.command in ("build", "run") else next(light, commands)
         code: int = getattr(home, options.command)(load, options)
         sys.stdout.flush()

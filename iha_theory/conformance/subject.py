@@ -1,0 +1,224 @@
+"""The layer under audit: copies of it, calls of it, and what a call that goes wrong becomes."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from iha_theory.conformance.adapter import Adapter, Weights
+
+#: Two outputs agree if they part by no more than this, relative to the largest entry: by the dtype they are made in.
+#: Layers that run their softmax in single precision whatever the input pass too.
+AGREES = {torch.float64: 1e-5, torch.float32: 1e-3}
+#: A change this small is none. What does not depend on a token does not change in a single bit.
+CHANGES = {torch.float64: 1e-9, torch.float32: 1e-6}
+#: Where a layer keeps its number of features.
+FEATURES = ("embed_dim", "d_model", "hidden_size", "dim", "n_embd", "model_dim")
+
+
+class LayerError(Exception):
+    """The layer raised, or returned something that is no output; the text says which."""
+
+
+class TooLong(BaseException):
+    """The layer took too long. Not an ``Exception``: a layer that catches those must not catch it."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise :class:`TooLong` in the body after so many seconds.
+
+    It interrupts Python, not a single call into compiled code, and works in the main thread only; the command line
+    runs the audit in a process that it can stop.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooLong(f"took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Subject:
+    """A layer, its adapter, and the random numbers that it is tried with.
+
+    Attributes:
+        dtype: float64 where the layer runs in it, else float32.
+        features: D. tokens: N. pseudo: P where the weights are named, else 0.
+        kind: the mask that was said, else the one that the leak test found. is_affine: what repeated tokens showed.
+    """
+
+    def __init__(self, layer: Any, adapter: Adapter, seed: int) -> None:
+        self.layer, self.adapter, self.seed = layer, adapter, seed
+        self.is_module = isinstance(layer, nn.Module)
+        self.dtype = torch.float64
+        self.features = self._features()
+        self.tokens = 7 if adapter.window is None else max(7, adapter.window + 3)
+        self.kind = adapter.mask
+        self.is_affine: bool | None = None
+        self.pseudo = 0
+
+    def _features(self) -> int:
+        if self.adapter.features is not None:
+            return self.adapter.features
+        for name in FEATURES:
+            size = getattr(self.layer, name, None)
+            if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+                return size
+        raise ValueError(f"audit: the number of features of {named(self.layer)} is not in any of "
+                         f"{', '.join(FEATURES)}; say Adapter(features=D)")
+
+    def generator(self, draw: int = 0) -> torch.Generator:
+        return torch.Generator().manual_seed(self.seed * 1009 + draw)
+
+    def normal(self, *shape: int, draw: int = 0, dtype: torch.dtype | None = None) -> Tensor:
+        """Standard normal numbers, the same for the same draw."""
+        t = torch.randn(shape, generator=self.generator(draw), dtype=torch.float64)
+        return t.to(dtype or self.dtype)
+
+    def input(self, batch: int = 2, tokens: int | None = None, draw: int = 0) -> Tensor:
+        """(batch, token, D)."""
+        return self.normal(batch, self.tokens if tokens is None else tokens, self.features, draw=draw)
+
+    def given(self, dtype: torch.dtype | None = None) -> Any:
+        """A copy of the layer as it was given, in eval mode."""
+        if not self.is_module:
+            return self.layer
+        try:
+            return copy.deepcopy(self.layer).to(dtype or self.dtype).eval()
+        except Exception as error:
+            raise LayerError(f"cannot be copied: {told(error)}") from error
+
+    def randomised(self, draw: int = 0, gain: float = 1.0) -> Any:
+        """A copy with every parameter redrawn: normal, 1 / sqrt(last dimension); vectors are moved by 0.3 normal."""
+        module = self.given(torch.float64)
+        if not self.is_module:
+            return module
+        generator = self.generator(1_000_003 + draw)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                if parameter.is_floating_point():
+                    drawn = gain * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+                    new = parameter + 0.3 * drawn if parameter.dim() < 2 else drawn / parameter.shape[-1] ** 0.5
+                    parameter.copy_(new)
+        return module.to(self.dtype)
+
+    def run(self, module: Any, x: Tensor, padding: Tensor | None = None) -> Tensor:
+        """The output for x, checked for its kind and shape.
+
+        Raises:
+            LayerError: the layer raised, or returned no tensor of the input's shape.
+        """
+        call = self.adapter.call or plain_call
+        try:
+            y = call(module, x, padding)
+        except LayerError:
+            raise
+        except Exception as error:
+            raise LayerError(told(error)) from error
+        if isinstance(y, tuple | list) and y:
+            y = y[0]
+        if not isinstance(y, Tensor):
+            raise LayerError(f"returned a {type(y).__name__}, wanted a tensor")
+        width = y.shape[-1] if self.adapter.out is None and self.adapter.white_box and y.dim() else self.features
+        if tuple(y.shape) != (*x.shape[:-1], width):
+            raise LayerError(f"returned the shape {tuple(y.shape)} for the input {tuple(x.shape)}")
+        return y
+
+    def output(self, module: Any, x: Tensor, padding: Tensor | None = None) -> Tensor:
+        """:meth:`run` without gradients, in float64 numbers.
+
+        Raises:
+            LayerError: as there, or something in the output is not finite.
+        """
+        with torch.no_grad():
+            y = self.run(module, x, padding).double()
+        if not torch.isfinite(y).all():
+            raise LayerError(f"returned {int((~torch.isfinite(y)).sum())} entries that are not finite")
+        return y
+
+    def decoded(self, module: Any, x: Tensor) -> Tensor:
+        """The output made token by token."""
+        decode = self.adapter.decode
+        if decode is None:
+            raise LayerError("has no way to decode")
+        with torch.no_grad():
+            try:
+                return decode(module, x).double()
+            except Exception as error:
+                raise LayerError(told(error)) from error
+
+    @property
+    def takes_padding(self) -> bool:
+        """Whether padding can be passed."""
+        if self.adapter.call is not None:
+            return self.adapter.padding
+        return "key_padding_mask" in arguments(self.layer)
+
+    @property
+    def tolerance(self) -> float:
+        return AGREES[self.dtype]
+
+    def weights(self, module: Any) -> Weights:
+        """The named weights of a copy, in float64.
+
+        Raises:
+            ValueError: as :meth:`Adapter.read`.
+        """
+        return self.adapter.read(module).to(torch.float64)
+
+
+def arguments(layer: Any) -> tuple[str, ...]:
+    """The names of the arguments of a module's forward, or of a callable."""
+    try:
+        return tuple(inspect.signature(layer.forward if isinstance(layer, nn.Module) else layer).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def plain_call(layer: Any, x: Tensor, padding: Tensor | None) -> Any:
+    """``layer(x)``, three times x where it wants query, key and value, without weights where they can be left out.
+
+    A layer that says ``batch_first = False`` gets its tokens first.
+    """
+    names = arguments(layer)
+    turn = getattr(layer, "batch_first", True) is False
+    x = x.transpose(0, 1) if turn else x
+    inputs = (x, x, x) if names[:3] == ("query", "key", "value") else (x,)
+    options: dict[str, Any] = {}
+    if padding is not None:
+        options["key_padding_mask"] = padding
+    if "need_weights" in names:
+        options["need_weights"] = False
+    y = layer(*inputs, **options)
+    y = y[0] if isinstance(y, tuple | list) and y else y
+    return y.transpose(0, 1) if turn and isinstance(y, Tensor) else y
+
+
+def told(error: BaseException) -> str:
+    """An exception on one line."""
+    text = " ".join(str(error).split())
+    return f"raised {type(error).__name__}" + (f": {text[:240]}" if text else "")
+
+
+def named(layer: Any) -> str:
+    """The layer's name for people."""
+    return type(layer).__name__ if isinstance(layer, nn.Module) else getattr(layer, "__name__", type(layer).__name__)
+
