@@ -30,10 +30,21 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+class _Version(argparse.Action):
+    """Prints the installed version; looked up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"iha-theory {version('iha-theory')}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The options of every command."""
     top = _Parser(prog="iha-theory", description="Interleaved Head Attention: explicit weights, exact checks, errata.",
                   epilog="Exit codes: 0 as expected, 1 a claim disappoints or a layer differs, 2 bad input, 130 interrupted.")
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     # The class is told to argparse and not to the type checker, whose stubs take no subclass here.
     commands: Any = top.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
 

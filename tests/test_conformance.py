@@ -190,17 +190,18 @@ def test_the_code_on_the_page_runs():
         exec(block, {})  # noqa: S102
 
 
-@pytest.mark.parametrize("name", ["torch_attention", "llama_attention"])
-def test_attention_of_other_libraries_reads_as_multi_head_attention(name):
+@pytest.mark.parametrize(("name", "differs"), [("torch_attention", ("dead rows",)), ("llama_attention", ())])
+def test_attention_of_other_libraries_reads_as_multi_head_attention(name, differs):
     report = getattr(audit_others, name)()
-    assert report.conforms, report.summary()
+    # In inference torch's layer gives NaN for a sequence that is all padding, when its batch comes first.
+    assert report.differs == differs, report.summary()
     found = {row.key: row.status for row in report.findings}
     assert {found[key] for key in ("repeated tokens", "causality", "algorithm 1", "start", "parameters")} == {"conforms"}
 
 
 def test_another_layer_that_is_not_what_it_says_is_told():
     report = audit(nn.MultiheadAttention(32, 4, batch_first=True), Adapter(white_box=False, mask="token"))
-    assert report.differs == ("repeated tokens", "causality")
+    assert report.differs == ("repeated tokens", "causality", "dead rows")
     assert "affine" in report.findings[3].found
 
 

@@ -129,7 +129,7 @@ def audit(layer: Any, adapter: Adapter | None = None, *, seed: int = 0, time_lim
 def _judged(item: Property, subject: Subject, time_limit: float) -> Judgement:
     case = f"D={subject.features}, N={subject.tokens}"
     try:
-        with limited(time_limit), torch.random.fork_rng(devices=[]):
+        with limited(time_limit), torch.random.fork_rng(devices=[]), torch.enable_grad():
             torch.manual_seed(subject.seed)
             return item.probe(subject)
     except (LayerError, TooLong) as error:

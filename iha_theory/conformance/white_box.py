@@ -185,8 +185,8 @@ def operators(subject: Subject) -> Judgement:
         return not_applicable("only linear attention applies operators that do not depend on its values")
     module = subject.randomised()
     weights = subject.weights(module)
-    if weights.pseudo == 1:
-        return not_applicable("P = 1")
+    if weights.pseudo == 1 or weights.heads == 1:
+        return not_applicable("P = 1" if weights.pseudo == 1 else "H = 1, and all operators are in the span of one")
     half, n = subject.features // 2, subject.tokens
     named = [_parameter(adapter, module, name) for name in ("q", "k", "v")]
     if any(parameter is None for parameter in named) or adapter.projection.split()[-1] != "model" or half < 1:
