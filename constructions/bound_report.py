@@ -13,15 +13,15 @@ from constructions.bank import deciding_features
 from constructions.blocks import miss_probability, row_sum, unit_like
 from constructions.least_heads import CONVENTIONS, Convention
 from constructions.oracle import filter_bank
-from constructions.power_structure import (
+from constructions.power_certificates import (
     Apart,
-    Powers,
     Proportional,
     is_apart,
     is_dependence,
     is_independence,
     is_proportional,
 )
+from constructions.power_structure import Powers
 from iha_theory.book import BoundReport
 from iha_theory.claims import Relation, Verdict
 from iha_theory.comparison import compare

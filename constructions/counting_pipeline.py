@@ -186,7 +186,8 @@ PIPELINE = Section(
     premises=(Premise("the modulus M is at least 1", lambda i: i.modulus >= 1),),
     claims=(
         Claim("counts", "layer and MLP count the matches as the definition does", Relation.EQUAL,
-              lambda i: i.found(i.units), lambda i: i.wanted(), domain=RATIONALS),
+              lambda i: i.found(i.units), lambda i: i.wanted(), domain=RATIONALS,
+              sides=("what layer and MLP count, a row for each input", "what the definition counts")),
         Claim("counts-histogram", "layer and MLP count the matches as a histogram of residues does", Relation.EQUAL,
               lambda i: i.found(i.units), lambda i: i.wanted(counter=count_by_histogram), domain=RATIONALS),
         Claim("hidden", "the hidden units receive x_i + G x_j1 + x_j2, one for each ordered pair, for all tokens and G",

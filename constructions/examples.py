@@ -17,6 +17,24 @@ _MIXING_STEPS = {
     "collapse": "Output head h takes pseudo-head 0 of head h.",
 }
 
+#: Algorithm 1; the attention of pseudo-query j of head h to all pseudo-keys of h stands in place of ATTENTION.
+_ALGORITHM = r"""\begin{aligned}
+\hat X &= [X, I] \\
+Q_{h,j} &= \sum_m \alpha^Q_{m,h,j}\, \hat X W_Q^m, \qquad
+K_{h,j} = \sum_m \alpha^K_{m,h,j}\, \hat X W_K^m, \qquad
+V_{h,j} = \sum_m \alpha^V_{m,h,j}\, \hat X W_V^m \\
+ATTENTION \\
+O_h &= \sum_{h',j} R_{h,(h',j)}\, Y_{h',j}
+\end{aligned}"""
+_ORDER = (
+    "The order of the pseudo-tokens. The N tokens of P pseudo-heads are N P virtual tokens. Algorithm 1 stacks the\n"
+    "pseudo-heads: first all tokens of pseudo-head 0, then all of pseudo-head 1. Token n of pseudo-head j, written\n"
+    "(n, j), stands at j N + n in that stack, which is pseudo-major, and the keys below are listed so. Where positions\n"
+    "matter, the pseudo-tokens of one token stand side by side, interleaved: (n, j) has the virtual position n P + j.\n"
+    "Without a mask, as here, the two orders give the same output. A causal kernel on the virtual tokens, and rotary\n"
+    "positions on them, go by the position n P + j: see the errata thm2-flat-causal and thm2-rope."
+)
+
 
 def k4() -> Example:
     """k = 4 on the directed path 0 -> 1 -> 2 -> 3, where node i reads from node i + 1; features 1, 10, 100, 1000."""
@@ -29,6 +47,14 @@ def k4() -> Example:
         text="The graph is the directed path 0 -> 1 -> 2 -> 3: node i reads from node i + 1, so A has ones above the\n"
         "diagonal and A^t X moves the features t places up. The features are 1, 10, 100, 1000, so that every sum can\n"
         "be read off. H = P = 2: head 0 outputs [X, AX], head 1 outputs [A^2 X, A^3 X]. Dots are zeros.",
+        formulas=(
+            _ALGORITHM.replace("ATTENTION", r"Y_{h,j} &= \sum_{j'} \bigl(Q_{h,j} K_{h,j'}^\top\bigr) V_{h,j'}"),
+            r"""\begin{aligned}
+Q_{h,0} K_{h,j}^\top &= A^{2h} A^{j} = A^{2h+j} \\
+O_h = Y_{h,0} &= \sum_{j=0}^{1} A^{2h+j} V_{h,j} = \bigl[A^{2h} X,\; A^{2h+1} X\bigr] \\
+[O_0, O_1] &= \bigl[X,\; A X,\; A^2 X,\; A^3 X\bigr]
+\end{aligned}"""),
+        note=_ORDER,
         weights=polynomial_filter(a, k, d),
         x=x,
         attention=linear,
@@ -62,6 +88,16 @@ def n4() -> Example:
         text="The tokens are 1, 2, 3, 4. Token i should read x_i, x_(i+1), x_(i+2), x_(i+3), all cyclically. S is the\n"
         "cyclic matrix with (S x)_i = x_(i+1). H = P = 2: head 0 outputs the shifts by 0 and 1, head 1 those by 2 and 3.\n"
         "Attention is hard: each row averages the values over its maximal scores. Dots are zeros.",
+        formulas=(
+            _ALGORITHM.replace("ATTENTION", r"Y_{h,j}[i] &= \mathrm{mean}\, \lbrace V_{h,j'}[n] : "
+                               r"(Q_{h,j} K_{h,j'}^\top)_{i,n} \text{ is largest over all } (n, j') \rbrace"),
+            r"""\begin{aligned}
+(Q_{h,0} K_{h,j}^\top)_{i,n} &= (S^{2h} S^{j})_{i,n} =
+\begin{cases} 1 & \text{if } n = (i + 2h + j) \bmod 4 \\ 0 & \text{else} \end{cases} \\
+O_h[i] = Y_{h,0}[i] &= \tfrac12 \bigl(V_{h,0}[i + 2h] + V_{h,1}[i + 2h + 1]\bigr) =
+\bigl[x_{i+2h},\; x_{i+2h+1}\bigr]
+\end{aligned}"""),
+        note=_ORDER,
         weights=cyclic_shifts(n),
         x=x,
         attention=hard,

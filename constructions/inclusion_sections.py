@@ -69,7 +69,8 @@ def drawn_inclusion(*, domain: Domain, n: int, d: int, heads: int, pseudo_heads:
 
 def equal(name: str, says: str, mask: Mask | None, applies: Callable[[Any], bool] = lambda i: True) -> Claim:
     """The claim that the layer equals the multi-head attention under a mask."""
-    return Claim(name, says, Relation.EQUAL, lambda i: i.output(mask), lambda i: i.wanted(mask), applies=applies)
+    return Claim(name, says, Relation.EQUAL, lambda i: i.output(mask), lambda i: i.wanted(mask), applies=applies,
+                 sides=("the layer's output", "that of multi-head attention"))
 
 
 def unread(layer: IHA, picked: int | None) -> dict[str, np.ndarray]:

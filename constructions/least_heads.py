@@ -52,9 +52,13 @@ def _positional(a: np.ndarray, operators: list[np.ndarray], w_v: np.ndarray, d: 
     return multi_head(w_q, w_k, w_v)
 
 
-def _factor(structure: Powers, power: int, representative: int, factor: Any) -> Any:
-    """A^power = c A^representative for A itself: the factor for M = qA, over q^(power - representative)."""
-    return factor / structure.scale ** (power - representative) if factor != 0 else factor
+def _factor(structure: Powers, power: int, operator: int) -> Any:
+    """c with A^power = c A^operator, for two powers of one class, or a zero power, where c is 0.
+
+    M = qA, and the classes hold M^power = f M^r and M^operator = g M^r: then c = (f / g) / q^(power - operator).
+    """
+    f, g = (structure.classes[i].factor for i in (power, operator))
+    return f / g / structure.scale ** (power - operator) if f != 0 else f
 
 
 def _classes(structure: Powers, a: np.ndarray, d: int, heads_of: list[int], operators: list[int]) -> Placed:
@@ -68,7 +72,7 @@ def _classes(structure: Powers, a: np.ndarray, d: int, heads_of: list[int], oper
     columns = [0] * (len(heads_of) * d)
     for head, group in members.items():
         for place, power in enumerate(group):
-            factor = _factor(structure, power, operators[head], structure.classes[power].factor)
+            factor = _factor(structure, power, operators[head])
             w_v[head, :d, place * d : (place + 1) * d] = lifted(np.eye(d, dtype=int).astype(object) * factor, a)
             for c in range(d):
                 columns[power * d + c] = head * width + place * d + c
@@ -104,10 +108,10 @@ def projected(structure: Powers, a: np.ndarray, d: int) -> Placed:
     n, s = a.shape[0], structure.s
     w_v = zeros_like(a, (s, d + n, d))
     w_v[:, :d] = unit_like(a, d)
-    return Placed(_positional(a, powers(a, s), w_v, d), projection=_combining(structure, a, d, structure.in_basis))
+    return Placed(_positional(a, powers(a, s), w_v, d), projection=_combining(a, d, structure.in_basis))
 
 
-def _combining(structure: Powers, a: np.ndarray, d: int, coefficients: np.ndarray) -> np.ndarray:
+def _combining(a: np.ndarray, d: int, coefficients: np.ndarray) -> np.ndarray:
     """(rows d, k d): column block i is the combination of the row blocks with the coefficients of A^i."""
     projection = np.kron(coefficients.T, np.eye(d, dtype=int).astype(object))
     return lifted(projection, a)
@@ -129,7 +133,7 @@ def iha_projected(structure: Powers, a: np.ndarray, d: int) -> Placed:
     coefficients = np.concatenate(
         [structure.in_basis, np.full((structure.k, heads**2 - structure.s), 0, dtype=object)], axis=1)
     return Placed(_iha(structure, a, d, heads, heads),
-                  projection=_combining(structure, a, d, coefficients))
+                  projection=_combining(a, d, coefficients))
 
 
 def _iha(structure: Powers, a: np.ndarray, d: int, heads: int, blocks: int) -> IHA:

@@ -37,7 +37,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -49,39 +48,16 @@ from constructions.degree_argument import DEGREES, RANK_ONE
 from constructions.least_heads import CONVENTIONS, Placed
 from constructions.operator_span import MIXED, SPAN
 from constructions.oracle import filter_bank
-from constructions.power_structure import Powers, is_apart, is_dependence, is_independence, is_proportional
-from constructions.reductions import REDUCTIONS
+from constructions.power_certificates import is_apart, is_dependence, is_independence, is_proportional
+from constructions.power_structure import Powers
+from constructions.reduction_sections import REDUCTIONS
+from constructions.sample_matrices import EXPECTED, GALLERY, sample
 from constructions.small_impossible import ONE_HEAD, ONE_IHA_HEAD, PROJECTED_HEADS
 from constructions.tiny_fields import ALL_HEADS, TWO_ELEMENTS, TWO_MATRICES
 from iha_theory.claims import Case, Claim, Mutant, Relation, Scope, Section, Theorem
-from iha_theory.graphs import load_graph
 from iha_theory.layer import IHA
 from iha_theory.residues import Residues
 from iha_theory.scalars import INTEGERS, RATIONALS, RESIDUES, Domain
-
-
-def sample(name: str) -> np.ndarray:
-    """A matrix of the gallery, exact.
-
-    Raises:
-        KeyError: an unknown name.
-    """
-    eye = np.eye(4, dtype=int)
-    gallery: dict[str, Any] = {
-        "identity": eye,
-        "triple": 3 * eye,
-        "swap": [[0, 1], [1, 0]],
-        "nilpotent": np.eye(4, k=1, dtype=int) * np.array([1, 1, 0, 0])[:, None],
-        "transvection": [[1, 1], [0, 1]],
-        "projection": [[1, 1], [0, 0]],
-        "degree 2": np.diag([1, 1, 2]),
-        "cyclic": np.roll(eye, 1, axis=1),
-        "path": np.eye(2, k=1, dtype=int),
-        "invertible": [[2, 1, 0], [0, 1, -1], [1, 0, 3]],
-        "two components": np.kron(np.eye(2, dtype=int), [[0, 1], [1, 0]]),
-        "halves": [[Fraction(1, 2), Fraction(1, 3)], [0, Fraction(1, 2)]],
-    }
-    return RATIONALS.array(gallery[name] if name in gallery else load_graph(name).adjacency)
 
 
 @dataclass(frozen=True)
@@ -145,10 +121,6 @@ def _case(name: str, k: int, d: int = 1) -> Case:
     return Case(f"{name}, k={k}, d={d}", domain, Scope.GRAPH, {"name": name, "k": k, "d": d})
 
 
-GALLERY = (("identity", 3), ("triple", 3), ("swap", 5), ("nilpotent", 5), ("transvection", 4), ("projection", 4),
-           ("degree 2", 4), ("cyclic", 4), ("cyclic", 6), ("invertible", 3), ("two components", 4), ("halves", 4))
-
-
 def _one_head_fewer(instance: Met) -> Met:
     """The last output head is gone: its value columns, or its row of R, are zero."""
     w = instance.weights
@@ -169,7 +141,8 @@ def _section(convention: str, first: tuple[str, int]) -> Section:
         cases=tuple(_case(name, k) for name, k in dict.fromkeys((first, *GALLERY))),
         claims=(
             Claim(f"{convention}-meets", f"{chosen.title}: a layer with the least number of heads outputs the bank",
-                  Relation.EQUAL, lambda i: i.output, lambda i: i.target),
+                  Relation.EQUAL, lambda i: i.output, lambda i: i.target,
+                  sides=("the layer's output", "[X, AX, ..., A^(k-1) X] by repeated multiplication")),
             Claim(f"{convention}-heads", f"{chosen.title}: that layer has the number of heads of the bound",
                   Relation.EQUAL, lambda i: i.weights.sizes["out"], lambda i: i.least, domain=INTEGERS),
         ),
@@ -200,15 +173,6 @@ class Certified:
             "classes": sum(not is_proportional(p.matrix, c) for c in p.classes),
             "apart": sum(not is_apart(p.matrix, c) for c in (*p.classes_apart(), *p.neighbours_apart())),
         }
-
-
-#: s, rho, min(k, tau) and the least heads in order with one width, worked by hand.
-EXPECTED = {
-    ("identity", 3): (1, 1, 1, 1), ("triple", 3): (1, 1, 1, 1), ("swap", 5): (2, 2, 5, 5),
-    ("nilpotent", 5): (3, 3, 3, 5), ("transvection", 4): (2, 4, 4, 4), ("projection", 4): (2, 2, 2, 4),
-    ("degree 2", 4): (2, 4, 4, 4), ("cyclic", 4): (4, 4, 4, 4), ("cyclic", 6): (4, 4, 6, 6),
-    ("invertible", 3): (3, 3, 3, 3), ("two components", 4): (2, 2, 4, 4), ("halves", 4): (2, 4, 4, 4),
-}
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from einops import einsum, rearrange
 
-from constructions.reductions import drawn_layer
+from constructions.reduction_sections import drawn_layer
 from iha_theory.claims import Case, Claim, Mutant, Relation, Scope, Section
 from iha_theory.layer import IHA, multi_head
 from iha_theory.layer import pseudo_heads as mixed_over_heads

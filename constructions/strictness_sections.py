@@ -171,7 +171,8 @@ EXAMPLE = Section(
                 Claim("example-linear", "the printed example outputs x^T W_V in every row", Relation.EQUAL,
                       lambda i: i.printed_output, lambda i: i.values),
                 Claim("tanh", "with signs +, - on the values the layer outputs (E(s) - E(-s)) / (E(s) + E(-s)) v, "
-                      "which is tanh(s) v for softmax", Relation.EQUAL, lambda i: i.at(i.x), lambda i: i.tanh),
+                      "which is tanh(s) v for softmax", Relation.EQUAL, lambda i: i.at(i.x), lambda i: i.tanh,
+                      sides=("the layer's output on repeated tokens", "the closed form")),
                 _not_additive("not-additive"),
             ),
         ),

@@ -18,7 +18,8 @@ Not checked here: that the bank needs k heads. The paper concludes so from the o
 A, see the errata. It does hold, with the columns in order and one width for all heads, whenever A is not a multiple of
 the identity: see :mod:`constructions.lower_bounds`.
 
-Errata: the conclusion for multiples of the identity; the rank of the bank for an invertible A.
+Errata: the conclusion for multiples of the identity; the rank of the bank for an invertible A
+(:mod:`constructions.bank_rank`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from einops import einsum, rearrange
 from constructions import proved
 from constructions.bank import Bank, bank
 from constructions.bank_cases import OPTIONS, requested_banks
+from constructions.bank_rank import RANK
 from constructions.blocks import lifted, powers, symbols, unit_like, zeros_like
 from constructions.oracle import filter_bank
 from iha_theory.attention import linear
@@ -104,7 +106,8 @@ HEADS = Section(
     ),
     claims=(
         Claim("bank", "k heads of linear multi-head attention output [X, AX, ..., A^(k-1) X]", Relation.EQUAL,
-              lambda i: i.output, lambda i: i.target, bound=lambda i: i.rounding),
+              lambda i: i.output, lambda i: i.target, bound=lambda i: i.rounding,
+              sides=("the layer's output", "[X, AX, ..., A^(k-1) X] by repeated multiplication")),
         Claim("parameters", "the built weights have 2N(N+d)k + d(N+d)k entries", Relation.EQUAL,
               lambda i: counted(i.weights), lambda i: 2 * i.n * (i.n + i.d) * i.k + i.d * (i.n + i.d) * i.k,
               domain=INTEGERS, scope=Scope.SIZE),
@@ -153,25 +156,6 @@ def _scalar(*, domain: Domain, n: int, k: int, d: int) -> Scalar:
     return Scalar(weights, np.concatenate([x, identity], axis=1), filter_bank(identity * c, x, k), k)
 
 
-@dataclass(frozen=True)
-class Dimension:
-    """The bank of a given invertible A at given features, and what its rank is said to be."""
-
-    a: np.ndarray
-    x: np.ndarray
-    k: int
-
-    @cached_property
-    def rank(self) -> int:
-        return exact_rank(filter_bank(self.a, self.x, self.k))
-
-
-def _dimension(*, domain: Domain, n: int, k: int, kind: str) -> Dimension:
-    identity = np.eye(n, dtype=int)
-    a = {"identity": identity, "shift": np.roll(identity, 1, axis=1)}[kind]
-    return Dimension(domain.array(a), domain.array(np.arange(1, n + 1).reshape(n, 1) ** 2), k)
-
-
 CONCLUSION = Section(
     title="multiples of the identity",
     instance=_scalar,
@@ -196,42 +180,6 @@ CONCLUSION = Section(
                     lambda i: replace(i, weights=polynomial_filter_mha(unit_like(i.x, i.x.shape[0]), i.k, 1)),
                     ("conclusion-printed",)),),
 )
-
-RANK = Section(
-    title="the rank of the bank",
-    instance=_dimension,
-    cases=(
-        Case("A = I, n=3, d=1, k=3", INTEGERS, Scope.INPUT, {"n": 3, "k": 3, "kind": "identity"}),
-        Case("cyclic shift, n=3, d=1, k=3", INTEGERS, Scope.INPUT, {"n": 3, "k": 3, "kind": "shift"}),
-    ),
-    claims=(),
-    errata=(
-        Erratum(
-            "thm1-rank", "false", "the proof that multi-head attention needs k heads (Theorems 1 and 6)",
-            "Printed: for A of full rank the bank [X, AX, ..., A^(k-1) X] has rank kd for suitable X. An invertible A "
-            "is not enough: A = I gives rank d and an involution at most 2d. What matters is how many powers are "
-            "independent. For d = 1 the bank has rank k for a suitable X exactly when I, A, ..., A^(k-1) are independent.",
-            printed=Claim("rank-printed", "A invertible gives a bank of rank kd", Relation.EQUAL, lambda i: i.rank,
-                          lambda i: i.k * i.x.shape[1], Verdict.FAILS,
-                          applies=lambda i: bool((i.a == np.eye(i.a.shape[0], dtype=int)).all())),
-            corrected=(
-                Claim("rank-identity", "A = I gives a bank of rank d", Relation.EQUAL, lambda i: i.rank,
-                      lambda i: i.x.shape[1],
-                      applies=lambda i: bool((i.a == np.eye(i.a.shape[0], dtype=int)).all())),
-                Claim("rank-independent", "independent powers (the cyclic shift, k <= n) give a bank of rank k at d = 1",
-                      Relation.EQUAL, lambda i: i.rank, lambda i: i.k,
-                      applies=lambda i: bool((i.a != np.eye(i.a.shape[0], dtype=int)).any())),
-            ),
-        ),
-    ),
-    mutants=(
-        Mutant("k = 1", lambda i: replace(i, k=1), ("rank-printed",)),
-        Mutant("independent features, d = 2", lambda i: replace(i, x=np.concatenate([i.x, i.x * 0], axis=1)),
-               ("rank-identity",)),
-        Mutant("constant features", lambda i: replace(i, x=i.x * 0 + 1), ("rank-independent",)),
-    ),
-)
-
 
 @dataclass(frozen=True)
 class Count:

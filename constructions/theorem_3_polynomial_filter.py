@@ -25,33 +25,24 @@ Errata: the k = 4 example in one of its two forms.
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from constructions import proved
 from constructions.bank import Bank, bank
-from constructions.bank_cases import DEFAULT_K, OPTIONS, requested_banks
-from constructions.blocks import (
-    Cover,
-    cheapest_cover,
-    cheapest_sizes,
-    full_cover,
-    powers,
-    routing,
-    tiled_cover,
-    unit_like,
-    zeros_like,
-)
+from constructions.bank_cases import OPTIONS
+from constructions.blocks import Cover, cheapest_cover, full_cover, powers, routing, unit_like, zeros_like
 from constructions.filter_limits import COUNT, SEARCH
 from constructions.filter_mutants import mutants, second_query_transposed, without_last_head
-from iha_theory.claims import Case, Claim, Erratum, Mutant, Relation, Request, Scope, Section, Theorem, Verdict
+from constructions.filter_routings import chosen_cover, requested, requested_tiled
+from iha_theory.claims import Case, Claim, Erratum, Mutant, Relation, Scope, Section, Theorem, Verdict
 from iha_theory.count import ceil_sqrt, counted
 from iha_theory.layer import IHA
 from iha_theory.residues import random_primes
 from iha_theory.scalars import FLOATS, INTEGERS, POLYNOMIALS, RATIONALS, RESIDUES
+
+_SIDES = ("the layer's output", "[X, AX, ..., A^(k-1) X] by repeated multiplication")
 
 
 def polynomial_filter(a: np.ndarray, k: int, d: int, *, cover: Cover | None = None,
@@ -92,29 +83,6 @@ def polynomial_filter(a: np.ndarray, k: int, d: int, *, cover: Cover | None = No
     return IHA(w_q, w_k, w_v, **routing(cover, a))
 
 
-#: H = L = 3 with P = 2, where no 0/1 cover exists; it needs 1/2.
-SIGNED = Cover(
-    np.array([[0, 1, Fraction(1, 2)], [1, 0, Fraction(1, 2)], [-1, 1, 0]], dtype=object),
-    np.array([[0, 2, 1], [2, 0, 1], [1, -1, 0]], dtype=object),
-)
-
-
-
-def chosen_cover(k: int, pseudo_heads: int | None = None, heads: int | None = None, signed: bool = False) -> Cover:
-    """The routing of a case: the paper's (P = H), the tiled one with P given, or the signed one of H = 3, P = 2.
-
-    Args:
-        heads: H; None takes the fewest that the routing allows.
-    """
-    if signed:
-        return SIGNED
-    if pseudo_heads is None:
-        return full_cover(ceil_sqrt(k))
-    if heads is not None:
-        return tiled_cover(heads, -(-k // heads), pseudo_heads)
-    return cheapest_cover(k, pseudo_heads)
-
-
 def _instance(*, k: int, d: int, pseudo_heads: int | None = None, heads: int | None = None, signed: bool = False,
               **source: Any) -> Bank:
     cover = chosen_cover(k, pseudo_heads, heads, signed)
@@ -133,44 +101,12 @@ def _free(instance: Bank) -> dict[str, np.ndarray]:
     }
 
 
-def _sizes(pseudo_heads: int | None, k: int, d: int, n: int) -> dict[str, int]:
-    """The axes of the layer that a case will build, without building its routing."""
-    heads, blocks = (ceil_sqrt(k), ceil_sqrt(k)) if pseudo_heads is None else cheapest_sizes(k, pseudo_heads)
-    return {"source": heads, "head": heads, "out": heads, "pseudo": min(heads, pseudo_heads or heads), "model": d + n,
-            "key": n, "value": d * blocks}
-
-
-def _is_tiled(request: Request) -> bool:
-    """Whether fewer pseudo-heads than heads are asked for.
-
-    Raises:
-        ValueError: more pseudo-heads than heads.
-    """
-    p, heads = request.pseudo_heads, ceil_sqrt(DEFAULT_K if request.k is None else max(1, request.k))
-    if p is None:
-        return False
-    if p > heads:
-        raise ValueError(f"pseudo-heads: got P={p}, but {heads} heads do with at most P={heads}; leave P out for P = H")
-    return p < heads
-
-
-def _requested(request: Request) -> tuple[Case, ...]:
-    if _is_tiled(request):
-        return ()
-    return requested_banks(replace(request, pseudo_heads=None), partial(_sizes, None))
-
-
-def _requested_tiled(request: Request) -> tuple[Case, ...]:
-    if not _is_tiled(request):
-        return ()
-    return requested_banks(request, partial(_sizes, request.pseudo_heads))
-
-
 def _claims(routing: str, says: str) -> tuple[Claim, ...]:
     """The claims on a bank that every routing makes; their names end in the routing's."""
     return (
         Claim(f"bank{routing}", f"{says} output [X, AX, ..., A^(k-1) X]", Relation.EQUAL, lambda i: i.output,
-              lambda i: i.target, bound=lambda i: i.rounding),
+              lambda i: i.target, bound=lambda i: i.rounding,
+              sides=_SIDES),
         Claim(f"positions{routing}", "queries and keys read positions only: the output is affine in X", Relation.EQUAL,
               lambda i: i.positional, lambda i: i.positional - i.positional, bound=lambda i: 0.0),
         Claim(f"parameters{routing}", "the built weights have 2N(N+d)H + d(N+d)HL + 4H^2 P entries, for L column blocks",
@@ -212,7 +148,7 @@ IHA_BANK = Section(
                   lambda i: ceil_sqrt(i.k), domain=INTEGERS, scope=Scope.SIZE)),
     free=_free,
     mutants=(*mutants(""), Mutant("one head more than needed", _one_head_more, ("heads",))),
-    requested=_requested,
+    requested=requested,
     options=OPTIONS,
 )
 
@@ -237,7 +173,7 @@ FEWER_PSEUDO_HEADS = Section(
     free=_free,
     mutants=(*mutants("-tiled"), Mutant("the paper's routing", lambda i: replace(
         i, weights=polynomial_filter(i.a, i.k, i.d)), ("fewer",))),
-    requested=_requested_tiled,
+    requested=requested_tiled,
     options=OPTIONS,
 )
 
@@ -281,9 +217,9 @@ K4 = Section(
             "undirected graph.",
             printed=Claim("k4-printed", "with the query weight [0; (A^2)^T] the layer outputs [X, AX, A^2 X, A^3 X]",
                           Relation.EQUAL, lambda i: second_query_transposed(i).output, lambda i: i.target, Verdict.FAILS,
-                          applies=lambda i: not _is_symmetric(i)),
+                          applies=lambda i: not _is_symmetric(i), sides=_SIDES),
             corrected=(
-                Claim("k4", "with [0; A^2] it does", Relation.EQUAL, lambda i: i.output, lambda i: i.target),
+                Claim("k4", "with [0; A^2] it does", Relation.EQUAL, lambda i: i.output, lambda i: i.target, sides=_SIDES),
                 Claim("k4-symmetric", "for a symmetric A the transposed form does, too", Relation.EQUAL,
                       lambda i: second_query_transposed(i).output, lambda i: i.target, applies=_is_symmetric),
             ),

@@ -156,7 +156,8 @@ LAYER = Section(
     ),
     claims=(
         Claim("shifts", "the first N columns are all cyclic shifts of the tokens", Relation.EQUAL,
-              lambda i: i.output[:, : i.n], lambda i: i.wanted[:, : i.n]),
+              lambda i: i.output[:, : i.n], lambda i: i.wanted[:, : i.n],
+              sides=("the layer's output", "row i is x_i, x_(i+1), ..., cyclically")),
         Claim("start-over", "the columns from N on are the shifts again, from the start", Relation.EQUAL,
               lambda i: i.output[:, i.n :], lambda i: i.wanted[:, i.n :], applies=lambda i: i.output.shape[1] > i.n),
         Claim("positions-only", "queries and keys do not read the token, so no score depends on it", Relation.EQUAL,

@@ -64,8 +64,8 @@ def draw(data: Data) -> Figure:
 def _panel(axes: Axes, data: Data, d: int) -> None:
     k, top = np.array(data.k), MOST_TOKENS
     paper, tiled = (np.array([2 * top if n is None else n for n in found[d]]) for found in (data.paper, data.tiled))
-    shade(axes, k, paper, 2 * top, "", hatch="", colour=SKY, step="mid")
-    shade(axes, k, 0.1, paper, "", hatch="///", colour=YELLOW, step="mid")
+    shade(axes, k, paper, 2 * top, hatch="", colour=SKY, step="mid")
+    shade(axes, k, 0.1, paper, hatch="/", colour=YELLOW, step="mid")
     axes.plot(k, paper, drawstyle="steps-mid", **LOOKS["iha"].line_with(label="least N, P = H (the paper's)"))
     axes.plot(k, tiled, **LOOKS["tiled"].points_with(label="least N, tiled P", markersize=3.2, markeredgewidth=0.9))
     axes.plot(k, k * d, **LOOKS["printed"].line_with(label="N = kd: the paper's regime is above"))

@@ -56,8 +56,8 @@ def draw(data: Data) -> Figure:
         f"{data.independent} on the {GRAPH} graph; beyond, an output projection saves heads")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     least = {kind: np.array(data.least[PROJECTED[kind]]) for kind in PROJECTED}
-    shade(left, data.k, 0.1, least["iha"], "", hatch="xx", colour=SKY, step="mid")
-    shade(left, data.k, least["iha"], least["mha"], "", hatch="//", colour=VERMILLION, step="mid")
+    shade(left, data.k, 0.1, least["iha"], hatch="x", colour=SKY, step="mid")
+    shade(left, data.k, least["iha"], least["mha"], hatch="/", colour=VERMILLION, step="mid")
     for kind, name in (("mha", "multi-head attention"), ("iha", "IHA")):
         look = LOOKS[kind]
         left.plot(data.k, data.least[PAPER[kind]], drawstyle="steps-mid",

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 BLACK, GREY = "#000000", "#666666"
@@ -39,8 +41,6 @@ SETTINGS: dict[Any, Any] = {
     "legend.edgecolor": "none",
     "legend.fontsize": 8.8,
     "legend.handlelength": 3.2,
-    "hatch.linewidth": 0.6,
-    "hatch.color": "#888888",
     "figure.constrained_layout.use": True,
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
@@ -57,6 +57,12 @@ UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 _MARKUP = re.compile(r"\\[a-z]+|[${}^]")
+#: How far, in widths of the axes, a line of a hatch leans from bottom to top, and how far apart two of them are.
+_LEAN, _APART = 0.6, 0.03
+#: A hatch's kinds of lines: where they are at the bottom and at the top.
+HATCHES: dict[str, tuple[tuple[float, float], ...]] = {
+    "": (), "/": ((0, _LEAN),), "x": ((0, _LEAN), (_LEAN, 0)),
+}
 _TITLE_COLUMNS, _SOURCE_COLUMNS = 9.6, 17.5
 
 
@@ -138,10 +144,21 @@ def with_source(figure: Figure, text: str) -> None:
     figure.supxlabel(wrapped(f"Rests on the claims {text}.", width), x=0.012, ha="left", fontsize=7, color=GREY)
 
 
-def shade(axes: Axes, x: Any, low: Any, high: Any, label: str, *, hatch: str, colour: str, **more: Any) -> None:
-    """Fill a region, hatched so that it is seen in grey."""
-    axes.fill_between(x, low, high, facecolor=colour, alpha=0.28, hatch=hatch, edgecolor="#777777", linewidth=0,
-                      label=label, zorder=0.5, **more)
+def shade(axes: Axes, x: Any, low: Any, high: Any, *, hatch: str, colour: str, **more: Any) -> None:
+    """Fill a region, hatched so that it is seen in grey.
+
+    The hatches are lines, clipped to the region: a fill pattern is not drawn by every reader of SVG.
+
+    Args:
+        hatch: a key of :data:`HATCHES`. more: options of ``fill_between``.
+    """
+    region = axes.fill_between(x, low, high, facecolor=colour, alpha=0.28, linewidth=0, zorder=0.5, **more)
+    starts = np.arange(-_LEAN, 1, _APART)
+    for bottom, top in HATCHES[hatch]:
+        lines = LineCollection([((start + bottom, 0), (start + top, 1)) for start in starts], colors=GREY, linewidths=0.6,
+                               alpha=0.45, transform=axes.transAxes, zorder=0.6)
+        axes.add_collection(lines, autolim=False)
+        lines.set_clip_path(region.get_paths()[0], axes.transData)
 
 
 def file_content(figure: Figure, form: str) -> bytes:

@@ -114,6 +114,7 @@ class Claim:
         scope: the scope, when it is not that of the case.
         applies: on which instances the claim speaks.
         bound: for floats, an upper bound of the rounding error of |left - right|, element by element.
+        sides: what the left and the right side are, for a reader; "" where the sentence says it.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Claim:
     scope: Scope | None = None
     applies: Callable[[Any], bool] = lambda instance: True
     bound: Callable[[Any], np.ndarray | float] | None = None
+    sides: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)

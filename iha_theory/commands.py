@@ -7,17 +7,25 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
-
-import numpy as np
 
 from iha_theory import report
 from iha_theory.book import Book
-from iha_theory.claims import Evidence, Means, Request, Section, Theorem, Verdict
+from iha_theory.claims import Evidence, Means, Request, Theorem, Verdict
 from iha_theory.display import as_markdown, as_text
 from iha_theory.graphs import Graph, load_features, load_graph
 from iha_theory.verification import build as build_instance
-from iha_theory.verification import claims_of, is_sound, jobs_of, judge_case, judge_job, select, verify_in_parallel
+from iha_theory.verification import (
+    claims_of,
+    errata_cases,
+    is_sound,
+    jobs_of,
+    judge_case,
+    judge_job,
+    select,
+    verify_in_parallel,
+)
 from iha_theory.weights_file import check_writable, write_whole
 
 Load = Callable[[], Book]
@@ -201,13 +209,9 @@ def errata(load: Load, options: Namespace) -> int:
     theorems = select(load().theorems, options.theorems)
     rows: list[Evidence] = []
     with Progress() as progress:
-        for theorem in theorems:
-            for section in theorem.sections:
-                if section.errata:
-                    alone = Section(section.title, section.instance, section.cases, (), section.errata)
-                    for case in section.cases:
-                        progress.now(f"{report.heading(theorem.number)}, {case.name}")
-                        rows += judge_case(theorem, alone, case)
+        for theorem, section, case in errata_cases(theorems):
+            progress.now(f"{report.heading(theorem.number)}, {case.name}")
+            rows += judge_case(theorem, section, case)
     for line in report.errata(rows, theorems):
         print(line)
     return 0 if is_sound(rows) else 1
@@ -221,27 +225,24 @@ def claims(load: Load, options: Namespace) -> int:
 
 
 def show(load: Load, options: Namespace) -> int:
-    """Print a worked example, or both sides of a claim on its smallest case."""
+    """Print a worked example, or both sides of a claim on its first case and the verdict; 1 if it disappoints."""
     book = load()
     if options.name in book.examples:
         example = book.examples[options.name]()
         print(as_markdown(example) if options.format == "markdown" else as_text(example), end="")
         return 0
-    sides = {f"{key}/{claim.id}": (section, claim) for theorem in book.theorems for key in theorem.keys
-             for section in theorem.sections for claim, _ in claims_of(section)}
-    if options.name not in sides:
-        near = get_close_matches(options.name, [*book.examples, *sides], n=5) or list(book.examples)
+    claims = {f"{key}/{claim.id}": (theorem, section, claim) for theorem in book.theorems for key in theorem.keys
+              for section in theorem.sections for claim, _ in claims_of(section)}
+    if options.name not in claims:
+        near = get_close_matches(options.name, [*book.examples, *claims], n=5) or list(book.examples)
         raise ValueError(f"unknown example or claim {options.name!r}; near it are {', '.join(near)}; iha-theory claims lists "
                          "all")
-    section, claim = sides[options.name]
+    theorem, section, claim = claims[options.name]
     for case in section.cases:
         instance = build_instance(section, case)
         if claim.applies(instance):
-            print(f"{options.name}: {claim.says}\n{case.name}\n")
-            for name, side in (("left", claim.left(instance)), ("right", claim.right(instance))):
-                print(f"{name} side of '{claim.relation.value}':")
-                print(np.array2string(side, threshold=200, max_line_width=110,
-                                      formatter={"object": str}) if isinstance(side, np.ndarray) else side)
-                print()
-            return 0
+            (row,) = judge_case(theorem, replace(section, claims=(claim,), errata=()), case)
+            for line in report.sides(options.name, claim, claim.left(instance), claim.right(instance), row):
+                print(line)
+            return 0 if row.is_expected else 1
     raise ValueError(f"{options.name}: has no case that can be shown")

@@ -100,20 +100,10 @@ def _balls(relation: Relation, left: np.ndarray, right: np.ndarray) -> Outcome:
     if not np.isfinite(radius):
         raise ValueError("a ball without a finite radius decides nothing; raise the precision")
     apart = next((index for index, a, b in pairs if not a.overlaps(b)), None)
-    if relation is Relation.EQUAL:
-        if apart is None:
-            return Outcome(Verdict.AGREES, None, remark)
-        return Outcome(Verdict.FAILS, _witness(apart, left, right), remark)
-    if relation is Relation.DIFFERENT:
-        if apart is None:
-            return Outcome(Verdict.OPEN, None, remark)
-        return Outcome(Verdict.HOLDS, _witness(apart, left, right), remark)
     strict = relation is Relation.LESS
     refuted = next((index for index, a, b in pairs if (a >= b if strict else a > b)), None)
-    if refuted is not None:
-        return Outcome(Verdict.FAILS, _witness(refuted, left, right), remark)
     certain = all(a < b if strict else a <= b for _, a, b in pairs)
-    return Outcome(Verdict.HOLDS if certain else Verdict.OPEN, None, remark)
+    return _decided(relation, left, right, apart, refuted, certain, remark)
 
 
 def _floats(relation: Relation, left: np.ndarray, right: np.ndarray, bound: Any) -> Outcome:
@@ -125,17 +115,24 @@ def _floats(relation: Relation, left: np.ndarray, right: np.ndarray, bound: Any)
             raise ValueError(f"{name}: not a finite number at index {tuple(np.argwhere(~np.isfinite(side))[0])}")
     gap = left - right
     remark = f"largest difference {np.abs(gap).max():.1e}, bound {bound.max():.1e}"
-    beyond = np.abs(gap) > bound
-    first = tuple(np.argwhere(beyond)[0]) if beyond.any() else None
-    if relation is Relation.EQUAL:
-        if first is None:
-            return Outcome(Verdict.AGREES, None, remark)
-        return Outcome(Verdict.FAILS, _witness(first, left, right), remark)
-    if relation is Relation.DIFFERENT:
-        if first is None:
-            return Outcome(Verdict.OPEN, None, remark)
-        return Outcome(Verdict.HOLDS, _witness(first, left, right), remark)
-    refuted = gap > bound
-    if refuted.any():
-        return Outcome(Verdict.FAILS, _witness(tuple(np.argwhere(refuted)[0]), left, right), remark)
-    return Outcome(Verdict.HOLDS if (gap < -bound).all() else Verdict.OPEN, None, remark)
+    certain = bool((gap < -bound).all())
+    return _decided(relation, left, right, _first(np.abs(gap) > bound), _first(gap > bound), certain, remark)
+
+
+def _first(marks: np.ndarray) -> tuple[int, ...] | None:
+    return tuple(np.argwhere(marks)[0]) if marks.any() else None
+
+
+def _decided(relation: Relation, left: np.ndarray, right: np.ndarray, apart: tuple[int, ...] | None,
+             refuted: tuple[int, ...] | None, certain: bool, remark: str) -> Outcome:
+    """The outcome where numbers are known up to a bound: what is seen decides, what is not seen leaves it open.
+
+    Args:
+        apart: where the sides surely differ. refuted: where an order is surely broken. None for nowhere.
+        certain: whether an order surely holds everywhere.
+    """
+    place, unseen, seen = {
+        Relation.EQUAL: (apart, Verdict.AGREES, Verdict.FAILS),
+        Relation.DIFFERENT: (apart, Verdict.OPEN, Verdict.HOLDS),
+    }.get(relation, (refuted, Verdict.HOLDS if certain else Verdict.OPEN, Verdict.FAILS))
+    return Outcome(unseen, None, remark) if place is None else Outcome(seen, _witness(place, left, right), remark)

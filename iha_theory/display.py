@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from iha_theory.attention import pattern, scores_of
 from iha_theory.layer import AXES, IHA, Attention, collapsed, pseudo_heads
+from iha_theory.scalars import object_array
+
+_WIDEST = 110
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,8 @@ class Example:
             ``collapse``, ``output``.
         labels: axis name to the labels of its entries, where numbers alone would not do.
         one: the identity of the scalars, to build the attention pattern with.
+        formulas: what is computed, displays in LaTeX, for the page.
+        note: a paragraph after the text, on how to read the matrices.
     """
 
     name: str
@@ -32,6 +38,8 @@ class Example:
     steps: Mapping[str, str]
     labels: Mapping[str, Sequence[str]]
     one: object = 1
+    formulas: Sequence[str] = ()
+    note: str = ""
 
 
 def stages(example: Example) -> list[tuple[str, str, str]]:
@@ -92,17 +100,40 @@ def _cell(value: object) -> str:
     return "." if value == 0 else str(value)
 
 
+def readable(side: Any) -> str:
+    """One side of a claim: a scalar as it is; matrices with labels; one entry a line where a row would be too wide."""
+    array = side if isinstance(side, np.ndarray) else object_array(side)
+    if not array.ndim:
+        return str(array[()])
+    if array.ndim == 1:
+        text = ", ".join(str(value) for value in array)
+    else:
+        outer = ["block"] if array.ndim == 3 else [f"axis-{axis}" for axis in range(array.ndim - 2)]
+        text = labelled(array, " ".join([*outer, "row", "column"]))
+    if max(len(line) for line in text.splitlines()) <= _WIDEST:
+        return text
+    return "\n".join(f"[{', '.join(map(str, index))}]  {array[index]}" for index in np.ndindex(array.shape))
+
+
 def as_text(example: Example) -> str:
     """The example for a terminal."""
     parts = [example.title, "=" * len(example.title), "", example.text]
+    parts += ["", example.note] if example.note else []
     for name, sentence, matrices in stages(example):
         parts += ["", f"--- {name}{': ' + sentence if sentence else ''}", "", matrices]
     return "\n".join(parts) + "\n"
 
 
-def as_markdown(example: Example) -> str:
-    """The example as a page."""
-    parts = [f"# {example.title}", "", example.text]
+def as_markdown(example: Example, picture: str = "") -> str:
+    """The example as a page.
+
+    Args:
+        picture: Markdown that stands before the first stage.
+    """
+    formulas = "\n\n".join(f"```math\n{formula}\n```" for formula in example.formulas)
+    parts = [f"# {example.title}"]
+    for part in (example.text, formulas, example.note, picture):
+        parts += ["", part] if part else []
     for name, sentence, matrices in stages(example):
         parts += ["", f"## {name}", ""]
         if sentence:

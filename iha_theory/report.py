@@ -8,7 +8,8 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
-from iha_theory.claims import Evidence, Means, Scope, Theorem, Verdict
+from iha_theory.claims import Claim, Erratum, Evidence, Means, Scope, Theorem, Verdict
+from iha_theory.display import readable
 from iha_theory.verification import claims_of, strongest
 
 SCOPES = {
@@ -142,22 +143,63 @@ def overview(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
 
 def errata(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> Iterator[str]:
     """Every erratum: where, what is printed, what was found and with which witness, and what holds instead."""
-    count = 0
-    for theorem in catalogue:
-        for erratum in theorem.errata:
-            count += 1
-            yield f"{count}. {erratum.id} ({erratum.kind}): {erratum.where}"
-            yield from wrap(erratum.says, 112, initial_indent="   ", subsequent_indent="   ")
-            for claim in (erratum.printed, *erratum.corrected):
-                label = "tested as printed" if claim is erratum.printed else "holds instead"
-                yield f"   {label}: {claim.says}"
-                found = [row for row in rows if row.theorem == theorem.number and row.claim == claim.id]
-                for row in found:
-                    yield f"      {verdict_text(row)}: {row.case} [{SCOPES[row.scope]}, {MEANS[row.means]}]"
-                    if row.witness is not None:
-                        yield f"      witness {row.witness}"
-            yield ""
-    yield f"{count} errata"
+    found = _errata_of(catalogue)
+    for number, (theorem, erratum) in enumerate(found, start=1):
+        yield f"{number}. {erratum.id} ({erratum.kind}): {erratum.where}"
+        yield from wrap(erratum.says, 112, initial_indent="   ", subsequent_indent="   ")
+        yield from (f"   {line}" for line in _tested(rows, theorem, erratum))
+        yield ""
+    yield f"{len(found)} errata"
+
+
+def _errata_of(catalogue: Sequence[Theorem]) -> list[tuple[Theorem, Erratum]]:
+    return [(theorem, erratum) for theorem in catalogue for erratum in theorem.errata]
+
+
+def _tested(rows: Sequence[Evidence], theorem: Theorem, erratum: Erratum) -> Iterator[str]:
+    """What was found for each claim of an erratum, on each case."""
+    for claim in (erratum.printed, *erratum.corrected):
+        label = "tested as printed" if claim is erratum.printed else "holds instead"
+        yield f"{label}: {claim.says}"
+        for row in rows:
+            if row.theorem == theorem.number and row.claim == claim.id:
+                yield f"   {verdict_text(row)}: {row.case} {_known(row)}"
+                if row.witness is not None:
+                    yield f"   witness {row.witness}"
+
+
+def _known(row: Evidence) -> str:
+    return f"[{SCOPES[row.scope]}, {MEANS[row.means]}]"
+
+
+def errata_page(rows: Sequence[Evidence], catalogue: Sequence[Theorem]) -> str:
+    """The errata as Markdown: a list of links, then a heading for each, which is its id and so its anchor."""
+    found = _errata_of(catalogue)
+    lines = [f"{number}. [{erratum.id}](#{erratum.id}) ({erratum.kind}): {erratum.where}"
+             for number, (_, erratum) in enumerate(found, start=1)]
+    for theorem, erratum in found:
+        lines += ["", f"## {erratum.id}", "", f"*{erratum.kind}*: {erratum.where}", "",
+                  *wrap(erratum.says, 120), "", "```text", *_tested(rows, theorem, erratum), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def sides(name: str, claim: Claim, left: Any, right: Any, row: Evidence) -> Iterator[str]:
+    """One claim on one case: both sides, what relates them, and the verdict.
+
+    Args:
+        name: the claim's, with its theorem. left, right: the sides on the case of ``row``.
+    """
+    yield f"{name}: {claim.says}"
+    yield f"case: {row.case}; indices count from 0, dots are zeros"
+    for place, side, what in (("left", left, claim.sides[0]), ("right", right, claim.sides[1])):
+        text = readable(side)
+        title = f"{place} side, {what}" if what else f"{place} side"
+        yield f"\n{title}:\n{text}" if "\n" in text else f"\n{title}: {text}"
+    printed = ", as printed" if claim.expect is Verdict.FAILS else ""
+    yield f"\nclaimed{printed}: left {claim.relation.value} right, element by element"
+    yield f"verdict: {verdict_text(row)} {_known(row)}{f'  {row.remark}' if row.remark else ''}"
+    if row.witness is not None:
+        yield f"witness {row.witness}"
 
 
 def claims(catalogue: Sequence[Theorem]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -70,6 +71,14 @@ def claims_of(section: Section) -> Iterator[tuple[Claim, str]]:
     for erratum in section.errata:
         for claim in (erratum.printed, *erratum.corrected):
             yield claim, erratum.id
+
+
+def errata_cases(catalogue: Iterable[Theorem]) -> Iterator[tuple[Theorem, Section, Case]]:
+    """Every case that an erratum is judged on, with its section without the other claims: for :func:`judge_case`."""
+    for theorem in catalogue:
+        for section in theorem.sections:
+            if section.errata:
+                yield from ((theorem, replace(section, claims=()), case) for case in section.cases)
 
 
 def judge(claim: Claim, case: Case, instance: Any) -> Outcome:

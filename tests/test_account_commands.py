@@ -11,25 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from constructions.__main__ import load
 from iha_theory.account_commands import ACCOUNTS, FLOP_TABLES, sizes
-from iha_theory.cli import main
 from iha_theory.tables import Table, decimal, written
 
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*arguments):
-        try:
-            code = main(load, [str(argument) for argument in arguments])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
 
 
 def rows_of(run, *arguments):

@@ -24,13 +24,17 @@ ORDER = (
     ("torch_kernels",),
     ("torch_arguments", "torch_convert"),
     ("torch_layer",),
-    ("torch_device", "torch_models", "torch_inspect"),
+    ("torch_device", "torch_models", "torch_inspect", "torch_hugging_face"),
     ("display", "report", "weights_file"),
     ("book",),
-    ("commands", "account_commands", "bound_command"),
+    ("conformance",),
+    ("commands", "account_commands", "bound_command", "audit_command"),
     ("weights_commands",),
     ("cli",),
 )
+#: The same inside the conformance kit.
+KIT_ORDER = (("adapter",), ("findings", "formula", "judgement", "subject"), ("black_box", "white_box"), ("kit",),
+             ("supervised",), ("__init__",))
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 THEOREM_MODULES = "theorem_"
 
@@ -66,6 +70,18 @@ def test_the_language_imports_to_the_left_only_and_never_the_book(path):
             assert RANK[parts[1]] < RANK[path.stem] or len(ORDER[RANK[path.stem]]) > 1
 
 
+@pytest.mark.parametrize("path", modules("iha_theory/conformance"), ids=lambda p: p.stem)
+def test_the_conformance_kit_imports_to_the_left_only(path):
+    rank = {name: number for number, names in enumerate(KIT_ORDER) for name in names}
+    for name in imports(path, lazily=True):
+        parts = name.split(".")
+        assert parts[0] not in ("constructions", "figures", "tests", "benchmarks")
+        if parts[0] == "iha_theory" and len(parts) > 1:
+            assert RANK[parts[1]] <= RANK["conformance"]
+            if parts[1] == "conformance" and len(parts) > 2 and parts[2] in rank:
+                assert rank[parts[2]] < rank[path.stem] or len(KIT_ORDER[rank[path.stem]]) > 1
+
+
 def test_every_module_of_the_language_has_its_place():
     assert {path.stem for path in modules("iha_theory")} - {"__init__"} <= set(RANK)
 
@@ -79,7 +95,10 @@ def test_the_book_imports_the_language_and_theorems_never_one_another(path):
             assert not name.startswith(f"constructions.{THEOREM_MODULES}")
 
 
-@pytest.mark.parametrize("path", [p for d in ("iha_theory", "constructions", "figures") for p in modules(d)],
+PACKAGES = ("iha_theory", "iha_theory/conformance", "constructions", "figures")
+
+
+@pytest.mark.parametrize("path", [p for folder in PACKAGES for p in modules(folder)],
                          ids=lambda p: f"{p.parent.name}.{p.stem}")
 def test_no_assert_and_no_swallowed_exception_outside_the_tests(path):
     for node in ast.walk(ast.parse(path.read_text())):

@@ -86,6 +86,9 @@ def test_touching_balls_are_at_most_and_not_surely_less():
     assert compare(AT_MOST, [flint.arb(1)], [flint.arb(1)], BALLS).verdict is HOLDS
     assert compare(LESS, [low], [high], BALLS).verdict is not FAILS
     assert compare(LESS, [flint.arb(1)], [flint.arb("1.5", "0.5")], BALLS).verdict is OPEN
+    edge = low.upper()
+    assert compare(LESS, [low], [edge], BALLS).verdict is OPEN
+    assert compare(AT_MOST, [low], [edge], BALLS).verdict is HOLDS
 
 
 def test_a_gap_of_exactly_the_bound_refutes_nothing():

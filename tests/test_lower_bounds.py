@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 from constructions.bound_report import bound_report, least_pseudo_heads
 from constructions.least_heads import CONVENTIONS
-from constructions.lower_bounds import EXPECTED, sample
-from constructions.power_structure import (
+from constructions.power_certificates import (
     Apart,
     Dependence,
     Independence,
-    Powers,
     Proportional,
     is_apart,
     is_dependence,
     is_independence,
     is_proportional,
 )
+from constructions.power_structure import Powers
+from constructions.sample_matrices import EXPECTED, sample
 from iha_theory import IHA, INTEGERS, RATIONALS, forward, linear
 from iha_theory.rank import Minor
-from tests.test_cli import CASES, refused, run  # noqa: F401
+from tests.command_line import CASES, refused
 
 
 def powers_by_loops(rows, k):
@@ -159,7 +159,7 @@ def test_input_that_has_no_bounds():
             bound_report(a, k)
 
 
-def test_the_command_prints_what_is_possible_and_why(run):  # noqa: F811
+def test_the_command_prints_what_is_possible_and_why(run):
     code, out, _ = run("bounds", "--graph", "florentine", "--k", "9")
     assert code == 0
     assert "florentine: 15 nodes" in out
@@ -169,7 +169,7 @@ def test_the_command_prints_what_is_possible_and_why(run):  # noqa: F811
     assert "Pseudo-heads at H = 3: at least 2" in out
 
 
-def test_the_command_writes_its_certificates(run, tmp_path):  # noqa: F811
+def test_the_command_writes_its_certificates(run, tmp_path):
     graph, target = tmp_path / "swap.csv", tmp_path / "bounds.json"
     graph.write_text("0,1\n1,0\n")
     code, _, _ = run("bounds", "--graph", graph, "--k", "4", "--json", target)
@@ -181,7 +181,7 @@ def test_the_command_writes_its_certificates(run, tmp_path):  # noqa: F811
     assert found["is_sound"]
 
 
-def test_a_rejected_certificate_is_exit_code_1(run, monkeypatch):  # noqa: F811
+def test_a_rejected_certificate_is_exit_code_1(run, monkeypatch):
     import constructions.bound_report as module
 
     monkeypatch.setattr(module, "is_independence", lambda *_: False)
@@ -190,7 +190,7 @@ def test_a_rejected_certificate_is_exit_code_1(run, monkeypatch):  # noqa: F811
     assert "independence  0 of 1 accepted" in out
 
 
-def test_bad_input_to_the_command(run, tmp_path):  # noqa: F811
+def test_bad_input_to_the_command(run, tmp_path):
     refused(run("bounds", "--graph", "karate", "--k", "0"), "--k: got 0")
     refused(run("bounds", "--k", "2"), "needs --graph")
     refused(run("bounds", "--graph", "karate"), "--k")

@@ -14,7 +14,7 @@ from constructions.operator_span import (
     operators,
     shared_keys,
 )
-from constructions.reductions import drawn_layer
+from constructions.reduction_sections import drawn_layer
 from iha_theory import IHA, INTEGERS, multi_head
 from iha_theory.claims import Theorem
 from iha_theory.verification import verify

@@ -20,10 +20,10 @@ from constructions import (
     separating_layer,
     tiled_cover,
 )
+from constructions.filter_routings import SIGNED
 from constructions.proved import FOLDER
 from constructions.repeated_tokens import repeated
 from constructions.shifts import with_positions
-from constructions.theorem_3_polynomial_filter import SIGNED
 from iha_theory.attention import flat_causal, hard, linear, softmax, token_causal
 from iha_theory.layer import AXES, IHA, MIXING, forward, multi_head
 from iha_theory.proofs import accepted, printed_instances

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constructions.reductions import REDUCTIONS, as_base_heads, as_pseudo_heads, as_value_heads, drawn_layer
+from constructions.reduction_sections import REDUCTIONS, drawn_layer
+from constructions.reductions import as_base_heads, as_pseudo_heads, as_value_heads
 from iha_theory import IHA, INTEGERS, forward, linear, multi_head
 from iha_theory.claims import Theorem
 from iha_theory.layer import AXES

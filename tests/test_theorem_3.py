@@ -22,8 +22,8 @@ from constructions.blocks import (
     powers,
     tiled_cover,
 )
+from constructions.filter_routings import SIGNED, chosen_cover
 from constructions.oracle import filter_bank
-from constructions.theorem_3_polynomial_filter import SIGNED, chosen_cover
 from iha_theory import INTEGERS, RATIONALS, RESIDUES, ceil_sqrt, forward, linear, load_graph
 from tests import reference
 

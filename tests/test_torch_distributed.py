@@ -18,6 +18,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
+from iha_theory.torch_init import initialize
 from iha_theory.torch_layer import InterleavedHeadAttention
 from iha_theory.torch_mixing import Mixing
 from iha_theory.torch_models import convert_model
@@ -81,6 +82,8 @@ def worker(rank: int, folder: Path) -> None:
     """Write this process's gradients; they meet through a file, and talk over the loopback device alone."""
     os.environ["GLOO_SOCKET_IFNAME"] = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
     torch.set_num_threads(1)
+    # As in the tests' own process, which the settings of pytest do not reach from here.
+    warnings.simplefilter("error")
     wait = datetime.timedelta(seconds=LIMIT - 10)
     store = dist.FileStore(str(folder / "store"), WORKERS)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=WORKERS, timeout=wait)
@@ -131,3 +134,18 @@ def test_a_bfloat16_model_shards_its_float32_mixing_apart(found):
             assert grad.dtype == first[name].dtype, name
             # A sum of two, and half of it: rounded as here.
             assert torch.equal(grad, (first[name] + second[name]) / WORKERS), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("heads", "pseudo"), [(1, 1), (1, 3), (2, 1), (2, 3)])
+def test_the_mixing_hands_out_contiguous_copies_that_are_no_views(heads, pseudo, dtype):
+    mixing = Mixing(heads, heads, pseudo)
+    initialize(mixing, "noise")
+    kept = {p.untyped_storage().data_ptr() for p in mixing.parameters()}
+    for frozen in (False, True):
+        if frozen:
+            mixing.freeze(same_for_all_heads=False)
+        for matrix in mixing(dtype):
+            assert matrix.is_contiguous()
+            assert not matrix._is_view()
+            assert matrix.untyped_storage().data_ptr() not in kept

@@ -1,29 +1,23 @@
-"""From claims to rows: premises, expectations, primes, requests, and what the report makes of them."""
+"""From claims to rows: premises, expectations, primes, requests, processes."""
 
 import dataclasses
 import json
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from constructions import CATALOGUE
 from iha_theory import report
 from iha_theory.claims import (
-    Case,
     Claim,
     Erratum,
-    Evidence,
     Means,
     Premise,
     Proof,
     Relation,
     Request,
     Scope,
-    Section,
-    Theorem,
     Verdict,
-    Witness,
 )
 from iha_theory.proofs import digest
 from iha_theory.residues import Residues
@@ -39,36 +33,9 @@ from iha_theory.verification import (
     verify,
     verify_in_parallel,
 )
+from tests.small_theorems import IS_FOUR, case, row, section, theorem
 
-
-@dataclasses.dataclass(frozen=True)
-class Number:
-    value: object
-    error_probability: Fraction = Fraction(0)
-
-
-def number(*, domain, value, prime=0):
-    if prime:
-        return Number(Residues(np.array([value]), prime), Fraction(1, 1000))
-    return Number(domain.array([value]))
-
-
-IS_FOUR = Claim("four", "the number is four", Relation.EQUAL, lambda i: i.value,
-                lambda i: Residues(np.array([4]), i.value.prime) if isinstance(i.value, Residues) else
-                (i.value - i.value) + 4, bound=lambda i: 0.25)
 PRIMES = (1048583, 1048589)
-
-
-def section(*cases, claims=(IS_FOUR,), **more):
-    return Section("numbers", number, cases, claims, **more)
-
-
-def theorem(*sections, number="7"):
-    return Theorem(number, "Numbers", "§0", "Four is four.", sections)
-
-
-def case(value, domain=INTEGERS, scope=Scope.INPUT, **more):
-    return Case(f"value={value}", domain, scope, {"value": value, **more})
 
 
 @pytest.mark.parametrize(("domain", "value", "means", "verdict"), [
@@ -142,10 +109,6 @@ def test_a_type_error_in_a_claim_is_never_a_refutation():
     broken = dataclasses.replace(PRINTED, left=lambda i: [None])
     with pytest.raises(TypeError, match="none of the integers"):
         list(verify([theorem(section(case(4), claims=(broken,)))]))
-
-
-def row(verdict, expect=Verdict.HOLDS, scope=Scope.SIZE, means=Means.EXACT, **more):
-    return Evidence("7", more.pop("claim", "four"), "says", "=", "n=1", scope, means, verdict, expect, **more)
 
 
 def test_agrees_serves_where_holds_is_expected_and_open_never():
@@ -236,49 +199,6 @@ def two():
 def test_processes_give_the_same_rows_in_the_same_order():
     assert list(verify_in_parallel(two, [], None, 2)) == list(verify(two()))
     assert [row.theorem for row in verify_in_parallel(two, ["8"], None, 2)] == ["8"]
-
-
-def test_the_table_shows_scope_means_verdict_and_witness():
-    rows = [row(Verdict.HOLDS), row(Verdict.FAILS, witness=Witness((0, 1), "1", "2")),
-            row(Verdict.AGREES, means=Means.FLOAT, remark="bound 1e-9")]
-    text = "\n".join(report.table(rows, [theorem()]))
-    assert "Theorem 7: Numbers" in text
-    assert "n=1  every input of this size  exact                   holds" in text
-    assert "fails (UNEXPECTED: holds was expected)" in text
-    assert "witness [0, 1]: 1 against 2" in text
-    assert "float64 within a bound  agrees  bound 1e-9" in text
-
-
-def test_coverage_shows_what_is_not_checked():
-    text = list(report.coverage([row(Verdict.HOLDS)], [theorem(), dataclasses.replace(theorem(), number="Appendix Z")]))
-    assert text[2].split() == ["Theorem", "7", "four", "holds", "every", "input", "of", "this", "size", "exact", "1"]
-    assert "stated, not checked" in text[3]
-    assert text[3].startswith("Appendix Z")
-
-
-def test_coverage_never_shows_a_failure_as_its_strongest_evidence():
-    text = "\n".join(report.coverage([row(Verdict.HOLDS), row(Verdict.FAILS)], [theorem()]))
-    assert "fails (UNEXPECTED: holds was expected)" in text
-    expected = [row(Verdict.HOLDS), row(Verdict.FAILS, Verdict.FAILS, scope=Scope.ALL)]
-    assert "every size" not in "\n".join(report.coverage(expected, [theorem()]))
-    bad = "\n".join(report.coverage([row(Verdict.FAILS)], [theorem()]))
-    assert "UNEXPECTED" in bad
-
-
-def test_json_is_complete_and_plain():
-    witness = Witness((0,), "1", "2")
-    (found,) = json.loads(report.as_json([row(Verdict.FAILS, Verdict.FAILS, witness=witness, erratum="e")]))
-    assert found == {
-        "theorem": "7", "claim": "four", "says": "says", "relation": "=", "case": "n=1", "scope": "SIZE",
-        "means": "EXACT", "verdict": "FAILS", "expected": "FAILS", "is_expected": True,
-        "witness": {"index": [0], "left": "1", "right": "2"}, "remark": "", "erratum": "e",
-    }
-
-
-def test_markdown_escapes_bars():
-    text = report.markdown([row(Verdict.HOLDS, claim="a|b")], [theorem()])
-    assert "`a\\|b`: says" in text
-    assert text.count("\n") == 3
 
 
 JOBS = [pytest.param(t, s, c, id=f"{t.key}: {c.name}") for t in CATALOGUE for s in t.sections for c in s.cases]

@@ -1,0 +1,38 @@
+"""Which bank an option asks for, and how large a layer it takes to be: the last k that fits into memory, by hand."""
+
+import pytest
+
+from constructions.theorem_1_operator_count import HEADS
+from constructions.theorem_3_polynomial_filter import FEWER_PSEUDO_HEADS, IHA_BANK
+from iha_theory import Means, Request
+
+
+def asked(section, k, pseudo_heads=None, n=1000):
+    """The cases of k powers of a random A with 2 features, by residues."""
+    return section.requested(Request(n=n, k=k, pseudo_heads=pseudo_heads, means=Means.RESIDUE))
+
+
+@pytest.mark.parametrize(("section", "k", "pseudo_heads"), [
+    # Entries of weights and, twice, of pseudo-queries, -keys and -values, 8 bytes each, against 2 GiB: 268,435,456 entries.
+    # k heads: k (2 * 1000 * 1002 + 1002 * 2 + 2 * 1000 * 1002) + 4k^2, 264,677,688 for k = 66 and 268,688,224 for k = 67.
+    (HEADS, 66, None),
+    # H = P = L: 2H * 1000 * 1002 + 2H^2 * 1002 + 4H^3 + 2H^2 * 1000 * (1000 + 2H), 224,244,400 for H = 10 and
+    # 269,615,808 for H = 11.
+    (IHA_BANK, 100, None),
+    # P = 2, L = 4: H (2 * 1000 * 1002 + 8 * 1002 + 4 * 1000 * 1008) + 8H^2, 265,952,192 for H = 44; k = 177 takes 46 heads.
+    (FEWER_PSEUDO_HEADS, 176, 2),
+])
+def test_the_last_k_that_fits(section, k, pseudo_heads):
+    (case,) = asked(section, k, pseudo_heads)
+    assert case.name == f"random A, n=1000, d=2, k={k}"
+    with pytest.raises(ValueError, match=rf"k={k + 1} over the residues needs about 2\.\d GiB"):
+        asked(section, k + 1, pseudo_heads)
+
+
+@pytest.mark.parametrize(("k", "pseudo_heads", "is_tiled"), [
+    (16, 3, True), (16, 4, False), (1, 1, False), (2, 1, True), (None, 2, True), (None, 3, False)])
+def test_fewer_pseudo_heads_than_heads_are_tiled(k, pseudo_heads, is_tiled):
+    paper, tiled = (asked(section, k, pseudo_heads, n=3) for section in (IHA_BANK, FEWER_PSEUDO_HEADS))
+    assert (len(paper), len(tiled)) == (int(not is_tiled), int(is_tiled))
+    # The paper's routing has P = H whatever P was asked for.
+    assert [case.parameters.get("pseudo_heads") for case in (*paper, *tiled)] == [pseudo_heads if is_tiled else None]
