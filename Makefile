@@ -5,7 +5,7 @@
 #   make proofs    run the proof checker over proofs/ and write what it accepted; CHECK=1: compare with the committed
 #   make figures   redraw the figures
 #   make docs      regenerate the worked examples and the README's table
-#   make bench     measure against the baselines
+#   make bench     measure against the baselines and write benchmarks/RESULTS.md; goes on where it was stopped
 #   make mutants   run the mutation tool and list the survivors
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -37,9 +37,7 @@ docs: .venv/core
 	.venv/bin/python docs/generate.py
 
 bench: .venv/test
-	.venv/bin/python -m benchmarks.core
-	.venv/bin/python -m benchmarks.bounds
-	.venv/bin/python -m benchmarks.layer
+	.venv/bin/python -m benchmarks
 
 mutants: .venv/dev
 	.venv/bin/python -m tests.mutants
@@ -63,7 +61,7 @@ venv:
 	touch $@
 
 .venv/test: .venv/core
-	$(PIP) install -c constraints.txt -e '.[test,figures,torch]'
+	$(PIP) install -c constraints.txt -e '.[test,figures,torch,hugging-face]'
 	touch $@
 
 .venv/dev: .venv/test

@@ -1,20 +1,13 @@
-"""The core's speed: each measurement beside its baseline, interleaved, medians of the ratios, peak memory.
-
-Run by ``make bench``. Nothing here passes or fails: the numbers are printed for people.
-"""
+"""The core: exact layers beside their baseline, how time grows, and whole commands."""
 
 from __future__ import annotations
 
-import resource
-import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
+from benchmarks.tables import SLOW, Case, Effort, Table, command, compared, median_seconds
 from constructions.bank import bank
 from constructions.blocks import powers
 from constructions.oracle import filter_bank
@@ -24,16 +17,6 @@ from iha_theory.graphs import load_graph
 from iha_theory.residues import Residues, random_primes
 from iha_theory.scalars import INTEGERS, POLYNOMIALS, RESIDUES, Domain
 
-ROOT = Path(__file__).parent.parent
-ROUNDS = 5
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """The wall time of one call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
 
 def verified(domain: Domain, k: int, d: int, **source: object) -> None:
     """Build the filter bank's layer, run it and compare with the oracle; raises if they differ."""
@@ -42,63 +25,63 @@ def verified(domain: Domain, k: int, d: int, **source: object) -> None:
         raise ValueError(f"the layer's output is not the bank: k={k}, d={d}, {domain.name}")
 
 
-def needed(a: np.ndarray, x: np.ndarray, k: int) -> None:
-    """The baseline: the bank by repeated multiplication, and the powers that the weights hold."""
-    heads = ceil_sqrt(k)
-    small = powers(a, heads + 1)
-    powers(small[heads], heads)
-    filter_bank(a, x, k)
+def by_residues(n: int, k: int, d: int) -> Callable[[], None]:
+    """The check modulo a random prime."""
+    (prime,) = random_primes(1, seed=0)
+    return lambda: verified(RESIDUES, k, d, n=n, prime=prime)
 
 
-def against_the_bank(n: int, k: int, d: int) -> tuple[float, float, float]:
-    """Residues: (seconds of the check, seconds of the baseline, ratio), medians of interleaved rounds."""
+def needed(n: int, k: int, d: int) -> Callable[[], None]:
+    """The baseline: the bank by repeated multiplication, and the powers that the weights hold, modulo a prime."""
     (prime,) = random_primes(1, seed=0)
     source = np.random.default_rng(0)
-    rounds = []
-    for _ in range(ROUNDS):
-        a = Residues(source.integers(0, prime, (n, n)), prime)
-        x = Residues(source.integers(0, prime, (n, d)), prime)
-        base = seconds(lambda a=a, x=x: needed(a, x, k))
-        rounds.append((seconds(lambda: verified(RESIDUES, k, d, n=n, prime=prime)), base))
-    return (statistics.median(check for check, _ in rounds), statistics.median(base for _, base in rounds),
-            statistics.median(check / base for check, base in rounds))
+    a = Residues(source.integers(0, prime, (n, n)), prime)
+    x = Residues(source.integers(0, prime, (n, d)), prime)
+    heads = ceil_sqrt(k)
+
+    def work() -> None:
+        small = powers(a, heads + 1)
+        powers(small[heads], heads)
+        filter_bank(a, x, k)
+
+    return work
 
 
-def peak_memory() -> float:
-    """GiB, of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+def karate_club() -> None:
+    """Every X on the karate club, k = 16, d = 4, over the integers."""
+    verified(INTEGERS, 16, 4, graph=load_graph("karate"))
 
 
-def command(*arguments: str) -> tuple[float, float]:
-    """(seconds, peak GiB of the children so far) of one command."""
-    taken = seconds(lambda: subprocess.run([sys.executable, "-m", "constructions", *arguments], cwd=ROOT, check=True,
-                                           capture_output=True))
-    return taken, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+def growth(n: int, k: int, effort: Effort) -> tuple[float, float]:
+    """(seconds, picoseconds for each unit of N^3 sqrt(k))."""
+    taken = median_seconds(by_residues(n, k, 4), min(effort, SLOW))
+    return taken, taken / (n**3 * k**0.5) * 1e12
 
 
-def main() -> None:
-    """Print the table."""
-    print(f"{'what':<58} {'seconds':>9} {'baseline':>9} {'ratio':>6}")
-    for k in (16, 64):
-        check, base, ratio = against_the_bank(512, k, 4)
-        print(f"{f'residues, N=512, k={k}, d=4, against bank and powers':<58} {check:9.3f} {base:9.3f} {ratio:6.2f}")
-    print(f"{'peak memory of the above, GiB':<58} {peak_memory():9.2f}")
-    verified(POLYNOMIALS, 9, 2, n=3)
-    symbolic = statistics.median(seconds(lambda: verified(POLYNOMIALS, 9, 2, n=3)) for _ in range(ROUNDS))
-    print(f"{'identity over Z[A, X], n=3, d=2, k=9':<58} {symbolic:9.3f}")
-    karate = load_graph("karate")
-    exact = statistics.median(seconds(lambda: verified(INTEGERS, 16, 4, graph=karate)) for _ in range(ROUNDS))
-    print(f"{'every X on the karate club, exact, k=16, d=4':<58} {exact:9.3f}")
-    print("picoseconds for each unit of N^3 sqrt(k), residues, d=4: it should not grow")
-    for n, k in ((128, 16), (256, 16), (256, 64), (512, 16), (512, 64)):
-        check = against_the_bank(n, k, 4)[0]
-        print(f"{f'    N={n}, k={k}':<58} {check / (n**3 * k**0.5) * 1e12:9.0f}")
-    taken = statistics.median(command("--help")[0] for _ in range(ROUNDS))
-    print(f"{'iha-theory --help':<58} {taken:9.3f}")
-    taken, memory = command("verify")
-    print(f"{'iha-theory verify (the whole book)':<58} {taken:9.1f}")
-    print(f"{'    its peak memory, GiB':<58} {memory:9.2f}")
-
-
-if __name__ == "__main__":
-    main()
+def tables(effort: Effort) -> tuple[Table, ...]:
+    """What is measured of the core."""
+    residues = ("-c", "from benchmarks.core import by_residues; by_residues(512, 64, 4)()")
+    return (
+        Table("core", "Exact layers beside the bank",
+              "Theorem 3's layer built, run and compared modulo a prime, beside the bank by repeated multiplication and "
+              "the powers that the weights hold, in the same arithmetic.",
+              ("seconds", "baseline, seconds", "ratio"),
+              tuple(Case(f"residues, N=512, k={k}, d=4",
+                         partial(lambda k: compared(by_residues(512, k, 4), needed(512, k, 4), min(effort, SLOW)), k),
+                         {"ratio": 6} if k == 64 else {}) for k in (16, 64))),
+        Table("core", "Exact layers in seconds", "Built, run and compared with the oracle.", ("seconds",),
+              (Case("identity over Z[A, X], n=3, d=2, k=9",
+                    lambda: (median_seconds(lambda: verified(POLYNOMIALS, 9, 2, n=3), effort),), {"seconds": 0.5}),
+               Case("every X on the karate club, exact, k=16, d=4", lambda: (median_seconds(karate_club, effort),),
+                    {"seconds": 2}))),
+        Table("core", "Growth", "Residues, d=4. Time for each unit of N^3 sqrt(k) should not grow.",
+              ("seconds", "ps per N^3 sqrt(k)"),
+              tuple(Case(f"N={n}, k={k}", partial(growth, n, k, effort))
+                    for n, k in ((128, 16), (256, 16), (256, 64), (512, 16), (512, 64)))),
+        Table("core", "Commands of the core", "Each in a fresh process; the time includes Python's start.",
+              ("seconds", "peak GiB"),
+              (Case("residues, N=512, k=64, d=4", partial(command, *residues), {"peak GiB": 2}),
+               Case("iha-theory --help", partial(command, "-m", "constructions", "--help")),
+               Case("iha-theory verify", partial(command, "-m", "constructions", "verify"),
+                    {"seconds": 30, "peak GiB": 1}))),
+    )

@@ -1,24 +1,19 @@
-"""The torch layer's speed and memory: each measurement beside its floor, interleaved, medians of the ratios.
+"""The torch layer's speed beside its floor, and how a window's time grows.
 
 The floor of a layer at (batch, N, D, H, P) is the four projections of N tokens, and the fused kernel on ready-made
-tensors of N P virtual tokens with the same heads: with no mask, or with its causal flag. Nothing here passes or fails.
-Run as ``python -m benchmarks.layer [--quick]``.
+tensors of N P virtual tokens with the same heads: with no mask, or with its causal flag.
 """
 
 from __future__ import annotations
 
-import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 
-from iha_theory.torch_kernels import Kernel
+from benchmarks.tables import Case, Effort, Rows, Table, Work, compared, line_fit, median_seconds
 from iha_theory.torch_layer import InterleavedHeadAttention
 
 
@@ -32,8 +27,8 @@ class Size(NamedTuple):
     p: int
 
 
+#: Where the bars hold.
 SIZES = (Size(1, 256, 256, 8, 8), Size(2, 512, 256, 8, 2), Size(1, 1024, 512, 8, 2))
-Work = Callable[[], object]
 
 
 def layer(size: Size, **options: Any) -> InterleavedHeadAttention:
@@ -43,9 +38,9 @@ def layer(size: Size, **options: Any) -> InterleavedHeadAttention:
 
 
 def call(size: Size, mask: str, *, window: int | None = None, padded: bool = False, frozen: bool = False,
-         kernel: Kernel = "auto", backward: bool = True) -> Work:
+         backward: bool = True) -> Work:
     """One call of the layer, with its backward pass or under no_grad."""
-    module = layer(size, mask=mask, window=window, kernel=kernel)
+    module = layer(size, mask=mask, window=window)
     if frozen:
         module.freeze_mixing()
     x = torch.randn(size.batch, size.n, size.d, requires_grad=backward)
@@ -88,73 +83,11 @@ def floor(size: Size, *, is_causal: bool, backward: bool = True) -> Work:
     return work
 
 
-def seconds(work: Work) -> float:
-    """Wall time of one call."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def compared(work: Work, base: Work, rounds: int) -> tuple[float, float, float]:
-    """(median seconds, median seconds of the base, median of the ratios), interleaved."""
-    for _ in range(2):
-        work()
-        base()
-    pairs = [(seconds(work), seconds(base)) for _ in range(rounds)]
-    return (statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs),
-            statistics.median(a / b for a, b in pairs))
-
-
-def decoding(size: Size, cached: int, *, mask: str = "token", kernel: Kernel = "auto") -> Work:
-    """One token after ``cached`` others; the cache is set back after every step."""
-    module = layer(size, mask=mask, kernel=kernel).eval().requires_grad_(False)
-    cache = module.new_cache(size.batch, cached + 1)
-    cache.k.normal_()
-    cache.v.normal_()
-    x = torch.randn(size.batch, 1, size.d)
-
-    def work() -> None:
-        cache.tokens = cache.kept = cached
-        with torch.no_grad():
-            module(x, need_weights=False, cache=cache)
-
-    return work
-
-
-def decoding_floor(size: Size, cached: int) -> Work:
-    """The four projections of a token, and the fused kernel for P queries against the mixed keys of all tokens."""
-    torch.manual_seed(0)
-    projections = torch.nn.ModuleList(torch.nn.Linear(size.d, size.d) for _ in range(4)).requires_grad_(False)
-    x = torch.randn(size.batch, 1, size.d)
-    q = torch.randn(size.batch, size.h, size.p, size.d // size.h)
-    k, v = (torch.randn(size.batch, size.h, (cached + 1) * size.p, size.d // size.h) for _ in range(2))
-
-    def work() -> None:
-        with torch.no_grad():
-            for projection in projections:
-                projection(x)
-            F.scaled_dot_product_attention(q, k, v)
-
-    return work
-
-
-def peak(kind: str) -> float:
-    """MiB that the call ``kind``, an expression of this module, adds to a fresh process that has warmed up."""
-    code = ("import resource\nfrom benchmarks.layer import *\n"
-            "tiny = Size(1, 8, 16, 2, 2)\n"
-            "for warm in (floor(tiny, is_causal=True), call(tiny, 'token', padded=True), call(tiny, 'none')): warm()\n"
-            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-            f"({kind})()\n"
-            "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)\n")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
-
-
 Kind = tuple[str, dict[str, Any], bool]
 
 
 def kinds(n: int) -> tuple[Kind, ...]:
-    """What is measured: a name, the options of :func:`call`, whether its floor is causal."""
+    """What is measured of N tokens: a name, the options of :func:`call`, whether its floor is causal."""
     return (("no mask", {"mask": "none"}, False), ("flat", {"mask": "flat"}, True), ("token", {"mask": "token"}, True),
             (f"flat, window {n // 8}", {"mask": "flat", "window": n // 8}, True),
             (f"token, window {n // 2}", {"mask": "token", "window": n // 2}, True),
@@ -162,56 +95,60 @@ def kinds(n: int) -> tuple[Kind, ...]:
             ("token, right-padded", {"mask": "token", "padded": True}, True))
 
 
-def times(rounds: int) -> Iterator[str]:
-    """Each kind of layer beside its floor."""
-    yield f"{'(batch, N, D, H, P), what':<66} {'ms':>8} {'floor':>8} {'ratio':>6}"
-    for size in SIZES:
-        for name, options, causal in kinds(size.n):
-            for backward in (False, True):
-                mine, base, ratio = compared(call(size, backward=backward, **options),
-                                             floor(size, is_causal=causal, backward=backward), rounds)
-                what = f"{tuple(size)}, {name}, {'forward and backward' if backward else 'forward'}"
-                yield f"{what:<66} {mine * 1e3:8.1f} {base * 1e3:8.1f} {ratio:6.2f}"
-    for size in (Size(1, 1, 256, 8, 8), Size(1, 1, 512, 8, 2), Size(4, 1, 512, 8, 2)):
-        for mask in ("token", "flat"):
-            for cached in (1024, 4096):
-                mine, base, ratio = compared(decoding(size, cached, mask=mask), decoding_floor(size, cached), 10 * rounds)
-                what = f"{tuple(size)}, {mask}, one token after {cached}"
-                yield f"{what:<66} {mine * 1e3:8.2f} {base * 1e3:8.2f} {ratio:6.2f}"
+def bar(name: str, *, backward: bool) -> float:
+    """The most that the ratio of a kind should be."""
+    return (1.15 if backward else 1.10) if name in ("no mask", "flat") else 1.25
 
 
-def windows(rounds: int) -> Iterator[str]:
-    """Time at a fixed window of 64 tokens, as N doubles."""
-    yield f"{'flat, window 64, D=256, H=8, P=2, forward and backward: N':<66} {'ms':>8} {'per token, us':>14}"
-    for n in (512, 1024, 2048, 4096):
-        work = call(Size(1, n, 256, 8, 2), "flat", window=64)
-        work()
-        taken = statistics.median(seconds(work) for _ in range(max(3, rounds // 4)))
-        yield f"{n:<66} {taken * 1e3:8.1f} {taken / n * 1e6:14.2f}"
+def _beside_floor(size: Size, options: dict[str, Any], causal: bool, backward: bool,
+                  effort: Effort) -> tuple[float, float, float]:
+    mine, base, ratio = compared(call(size, backward=backward, **options),
+                                 floor(size, is_causal=causal, backward=backward), effort)
+    return mine * 1e3, base * 1e3, ratio
 
 
-def memory(lengths: tuple[int, ...]) -> Iterator[str]:
-    """Peak memory of one forward and backward pass beside the floor's, and its slope in N P."""
-    yield f"{'peak memory, D=256, H=8, P=2: N P, what':<66} {'MiB':>8} {'floor':>8} {'ratio':>6} {'KiB/virtual':>12}"
-    for virtual in lengths:
-        n = virtual // 2
-        base = {causal: peak(f"floor(Size(1, {n}, 256, 8, 2), is_causal={causal})") for causal in (False, True)}
-        for name, options, causal in kinds(512):
-            mine = peak(f"call(Size(1, {n}, 256, 8, 2), **{options})")
-            yield (f"{f'{virtual}, {name}':<66} {mine:8.0f} {base[causal]:8.0f} {mine / base[causal]:6.2f} "
-                   f"{mine * 1024 / virtual:12.2f}")
+def _cases(effort: Effort) -> tuple[Case, ...]:
+    return tuple(
+        Case(f"{tuple(size)}, {name}, {'forward and backward' if backward else 'forward'}",
+             partial(_beside_floor, size, options, causal, backward, effort), {"ratio": bar(name, backward=backward)})
+        for size in SIZES for name, options, causal in kinds(size.n) for backward in (False, True))
 
 
-def main() -> None:
-    """Print the tables."""
-    quick = "--quick" in sys.argv
-    rounds = 5 if quick else 31
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, float32, "
-          f"medians of {rounds} interleaved rounds")
-    lengths = (2048, 4096) if quick else (4096, 8192, 16384, 32768)
-    for line in chain(times(rounds), windows(rounds), memory(lengths)):
-        print(line, flush=True)
+def _frozen_cases(effort: Effort) -> tuple[Case, ...]:
+    return tuple(Case(f"{tuple(size)}, {mask}, frozen mixing, forward",
+                      partial(_beside_floor, size, {"mask": mask, "frozen": True}, causal, False, effort))
+                 for size in SIZES for mask, causal in (("none", False), ("token", True)))
 
 
-if __name__ == "__main__":
-    main()
+def _windowed(n: int, effort: Effort) -> tuple[float, float]:
+    taken = median_seconds(call(Size(1, n, 256, 8, 2), "flat", window=64), effort)
+    return taken * 1e3, taken / n * 1e6
+
+
+def window_growth(rows: Rows) -> Sequence[str]:
+    """The line through the times of a window."""
+    n = [float(name.removeprefix("N=")) for name in rows]
+    start, slope, off = line_fit(n, [row[0] for row in rows.values()])
+    return (f"Least squares: {start:.2f} ms + {slope * 1e3:.2f} us N; no time is further than {off:.0%} from that line. "
+            f"From N={n[0]:.0f} to N={n[-1]:.0f} the time for a token changes by a factor of "
+            f"{list(rows.values())[-1][1] / next(iter(rows.values()))[1]:.2f}; if time grew as N^2, it would be "
+            f"{n[-1] / n[0]:.0f}.",)
+
+
+def tables(effort: Effort) -> tuple[Table, ...]:
+    """What is timed of whole passes."""
+    beside = ("ms", "floor, ms", "ratio")
+    return (
+        Table("layer", "The layer beside its floor",
+              "(batch, N, D, H, P), float32. The floor is four projections of N tokens and the fused kernel on ready-made "
+              "tensors of N P virtual tokens with the same heads, with its causal flag or without. A padded call hides "
+              "the last eighth of the tokens; its floor does not.", beside, _cases(effort)),
+        Table("layer", "The layer with frozen mixing beside its floor",
+              "After `freeze_mixing()` the pseudo-queries that R ignores are skipped: at the `mha` initialisation all "
+              "but one of P. The floor still has all of them, so the ratio may be below one.", beside,
+              _frozen_cases(effort)),
+        Table("layer", "Growth of a windowed layer",
+              "flat, window of 64 tokens, batch 1, D=256, H=8, P=2, forward and backward.", ("ms", "us per token"),
+              tuple(Case(f"N={n}", partial(_windowed, n, effort)) for n in (512, 1024, 2048, 4096, 8192)),
+              window_growth),
+    )

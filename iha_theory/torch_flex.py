@@ -33,12 +33,14 @@ def why_not_flex(q: Tensor, k: Tensor, v: Tensor, sight: Sight, dropout: float) 
 def flex_attention(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:
     """Softmax attention under a causal sight without ``extra``; see :func:`why_not_flex`: (batch, head, N Q, value)."""
     limits = torch.tensor(sight.limits, device=q.device)
-    offset, per_query, per_key, window = sight.offset, sight.pseudo_queries, sight.pseudo_keys, sight.window
+    per_query, per_key = sight.pseudo_queries, sight.pseudo_keys
+    # Tensors, not numbers: another offset or window is then no other kernel to compile. No window is one of all keys.
+    offset = torch.tensor(sight.offset, device=q.device)
+    window = torch.tensor(sight.keys if sight.window is None else sight.window, device=q.device)
 
     def seen(batch: Tensor, head: Tensor, row: Tensor, column: Tensor) -> Tensor:
         n, n2 = offset + row // per_query, column // per_key
-        result = (n2 < n) | ((n2 == n) & (column % per_key <= limits[row % per_query]))
-        return result if window is None else result & (n - n2 < window)
+        return ((n2 < n) | ((n2 == n) & (column % per_key <= limits[row % per_query]))) & (n - n2 < window)
 
     padding = None if sight.padding is None else sight.padding.float()
 
@@ -55,7 +57,8 @@ def flex_attention(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) 
 def _compiled() -> Any:
     from torch.nn.attention.flex_attention import flex_attention as torchs
 
-    return torch.compile(torchs, dynamic=False)
+    # Without a full graph torch would run the unfused scores after eight compilations, with no more than a warning.
+    return torch.compile(torchs, fullgraph=True)
 
 
 def _block_mask(sight: Sight, seen: Any, rows: int, columns: int, device: torch.device) -> Any:

@@ -70,8 +70,11 @@ def _softmax(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
             return _sdpa(q, k, v, sight.virtual_padding(), scale, dropout)
         if sight.is_flat and not sight.is_windowed and sight.padding is None:
             return _sdpa(q, k, v, None, scale, dropout, is_causal=True)
-        if not why_not_fused(q, sight, dropout) and (kernel == "fused" or sight.queries > 1):
+        if (kernel == "fused" or sight.queries > 1) and not why_not_fused(q, sight, dropout):
             return fused_attention(q, k, v, sight, scale)
+    if sight.queries == 1 and sight.table is not None and sight.padding is None and sight.extra is None:
+        # One token of a decoder: the end of the table that it brought.
+        return _sdpa(q, k, v, sight.table[:, -k.shape[2] :], scale, dropout)
     return _chunked_softmax(q, k, v, sight, scale, dropout)
 
 
@@ -120,14 +123,15 @@ class _Runs(_Whole):
 def _chunked_softmax(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float) -> Tensor:
     parts = [_sdpa(queries, keys, values, bias, scale, dropout)
              for bias, queries, keys, values in _pieces(q, k, v, sight)]
-    return _joined(parts, q, v)
+    return _joined(parts, q, k, v)
 
 
-def _joined(parts: list[Tensor], q: Tensor, v: Tensor) -> Tensor:
+def _joined(parts: list[Tensor], q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """The chunks' outputs: (batch, head, N Q, value)."""
-    if len(parts) == 1:
-        return parts[0]
-    return torch.cat(parts, 2) if parts else q.new_zeros(*q.shape[:3], v.shape[3])
+    if not parts:
+        # No rows, but a product, so that gradients are zeros and not missing.
+        return q @ (per_head(k, q.shape[1]).mT @ per_head(v, q.shape[1]))
+    return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
 
 def per_head(t: Tensor, heads: int) -> Tensor:
@@ -157,7 +161,7 @@ def _chunked(q: Tensor, k: Tensor, v: Tensor, sight: Sight, weights: Any) -> Ten
     k, v = per_head(k, q.shape[1]), per_head(v, q.shape[1])
     parts = [weights(queries @ keys.mT, None if bias is None else ~bias.isneginf()) @ values
              for bias, queries, keys, values in _pieces(q, k, v, sight)]
-    return _joined(parts, q, v)
+    return _joined(parts, q, k, v)
 
 
 def linear_weights(scores: Tensor, seen: Tensor | None) -> Tensor:

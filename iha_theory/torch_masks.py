@@ -87,13 +87,14 @@ class Sight:
 
     def with_keys(self, keys: int, padding: Tensor | None, table: Tensor | None) -> Sight:
         """The same queries at the end of ``keys`` tokens, with the padding of all of them."""
-        return replace(self, keys=keys, padding=padding, table=table)
+        return Sight(self.queries, keys, self.pseudo_keys, self.pseudo_queries, self.limits, self.window, padding,
+                     self.extra, table)
 
     def simplified(self) -> Sight:
         """The same sight, without a causal mask where it masks nothing: one token that sees all keys it is given."""
         if self.queries == 1 and self.is_token and not self.is_windowed:
             return replace(self, limits=None, window=None)
-        return self if self.is_windowed else replace(self, window=None)
+        return self if self.window is None or self.is_windowed else replace(self, window=None)
 
     def chunk_size(self, rows: int = CHUNK_ROWS) -> int:
         """Tokens of a chunk; the last one may have fewer."""

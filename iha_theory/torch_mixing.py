@@ -65,11 +65,9 @@ class Mixing(nn.Module):
         if self.active is not None:
             head = torch.arange(self.heads, device=self.active.device)
             q, r = q[self.active, head], r[:, self.active, head]
-        # Copies, not views: a sharded group gives its parameters back when this returns.
-        q, k, v, r = (t.clone(memory_format=torch.contiguous_format)
-                      for t in (q, self.alpha_k.permute(2, 1, 0), self.alpha_v.permute(2, 1, 0), r))
-        return Matrices(q.flatten(0, 1).to(dtype), k.flatten(0, 1).to(dtype), v.flatten(0, 1).to(dtype),
-                        r.flatten(1, 2).to(dtype))
+        k, v = self.alpha_k.permute(2, 1, 0), self.alpha_v.permute(2, 1, 0)
+        return Matrices(_flat_copy(q, 0, dtype), _flat_copy(k, 0, dtype), _flat_copy(v, 0, dtype),
+                        _flat_copy(r, 1, dtype))
 
     @torch.no_grad()
     def freeze(self, *, same_for_all_heads: bool) -> None:
@@ -119,6 +117,19 @@ def _refreeze(module: nn.Module, _: Any) -> None:
     """Loaded weights may read other pseudo-queries than the old ones did."""
     if isinstance(module, Mixing) and module.is_frozen:
         module.freeze(same_for_all_heads=module._same_for_all_heads)
+
+
+def _flat_copy(t: Tensor, first: int, dtype: torch.dtype) -> Tensor:
+    """Axes ``first`` and the next made one, as a contiguous copy.
+
+    Not a view: a sharded group gives its parameters back when its forward returns, and has its backward hook on what
+    it returned, which writing into a view would lose.
+    """
+    size, following = t.shape[first : first + 2]
+    flat = t.flatten(first, first + 1)
+    if size == 1 or following == 1 or t.stride(first) == following * t.stride(first + 1):
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    return flat.to(dtype)
 
 
 def mixed(base: Tensor, matrix: Tensor) -> Tensor:

@@ -1,12 +1,14 @@
 """FlexAttention's block masks: block by block against the mask itself, and one compiled run."""
 
 import shutil
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounterWithBackend
 
 from iha_theory import torch_flex
 from iha_theory.torch_layer import InterleavedHeadAttention
@@ -56,6 +58,29 @@ def test_a_compiled_run_is_the_chunked_one():
         got, _ = layer(x, key_padding_mask=padding, need_weights=False)
         layer.kernel = "chunked"
         assert close(got, layer(x, key_padding_mask=padding, need_weights=False)[0], 1e-5)
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="torch.compile needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore")
+def test_other_windows_and_lengths_are_no_other_kernels():
+    counted, x = CompileCounterWithBackend("inductor"), torch.randn(1, 30, 8)
+    torch.compiler.reset()
+    torch_flex._compiled.cache_clear()
+    compiled = torch.compile
+    torch.compile = partial(compiled, backend=counted)
+    try:
+        for window, n in [(None, 30), *((w, 30) for w in range(1, 6)), *((4, n) for n in range(11, 20))]:
+            layer = InterleavedHeadAttention(8, 2, 2, mask="token", window=window, kernel="flex", batch_first=True)
+            with torch.no_grad():
+                got, _ = layer(x[:, :n], need_weights=False)
+                layer.kernel = "chunked"
+                assert close(got, layer(x[:, :n], need_weights=False)[0], 1e-5)
+    finally:
+        torch.compile = compiled
+        torch_flex._compiled.cache_clear()
+        torch.compiler.reset()
+    # One for the first length, one for all others. After eight torch would give up, and say no more than a warning.
+    assert 1 <= counted.frame_count <= 2
 
 
 def test_what_it_does_not_serve_is_refused():

@@ -43,6 +43,26 @@ def test_rows_that_see_nothing_are_zeros_forward_and_backward(mask, window, kern
 
 
 @pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("attention", ["softmax", "linear", "hard"])
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0)])
+def test_no_sequences_and_no_tokens_give_zero_gradients(mask, attention, shape):
+    layer = layer_of(mask, attention=attention)
+    x = torch.randn(*shape, 6, dtype=DOUBLE, requires_grad=True)
+    for padding in (None, torch.zeros(shape, dtype=torch.bool)):
+        layer.zero_grad()
+        y, weights = layer(x, key_padding_mask=padding)
+        assert y.shape == x.shape
+        assert weights.shape == (*shape, shape[1])
+        y.sum().backward()
+        assert x.grad.shape == x.shape
+        for name, parameter in layer.named_parameters():
+            # The scores of hard attention have no gradients.
+            if attention != "hard" or not name.startswith(("q_proj", "k_proj", "mixing.alpha_q", "mixing.alpha_k")):
+                assert parameter.grad is not None, name
+                assert not parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("window", [None, 2])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
