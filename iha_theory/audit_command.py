@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,14 +20,19 @@ def audit(load: Callable[[], Book], options: Namespace) -> int:
     from iha_theory.commands import Progress
     from iha_theory.weights_file import check_writable, write_whole
 
-    if options.time_limit <= 0:
-        raise ValueError(f"--time-limit: got {options.time_limit:g}, wanted a positive number of seconds")
+    if not 0 < options.time_limit <= 86400:
+        raise ValueError(f"--time-limit: got {options.time_limit:g}, wanted a positive number of seconds, at most 86400")
+    if not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed: got {options.seed}, wanted a number from 0 to 2147483647")
     for name in ("window", "features"):
         if getattr(options, name) is not None and getattr(options, name) < 1:
             raise ValueError(f"--{name}: got {getattr(options, name)}, wanted at least 1")
-    for path in (options.html, options.json):
+    sources = [place.rpartition(":")[0] for place in (options.layer, options.adapter) if place]
+    for path, other in ((options.html, options.json), (options.json, options.html)):
         if path is not None:
-            check_writable(path)
+            check_writable(path, *sources)
+            if other is not None and Path(path).resolve() == Path(other).resolve():
+                raise ValueError(f"{path}: named for both --html and --json; name two files")
     try:
         import torch  # noqa: F401
     except ImportError as error:
@@ -39,14 +45,14 @@ def audit(load: Callable[[], Book], options: Namespace) -> int:
         name, found = audited(options.layer, options.adapter, said=said, black_box=options.black_box,
                               seed=options.seed, time_limit=options.time_limit, tell=progress.now)
     report = Report(name, found)
-    for path, content in ((options.html, report.to_html), (options.json, report.to_json)):
-        if path is not None:
-            write_whole(path, content().encode())
     if options.format == "markdown":
         print(report.markdown(), end="")
     else:
         for line in report.text():
             print(line)
+    for path, content in ((options.html, report.to_html), (options.json, report.to_json)):
+        if path is not None:
+            write_whole(path, content().encode())
     return 0 if report.conforms else 1
 
 

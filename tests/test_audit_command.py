@@ -1,8 +1,14 @@
 """``iha-theory audit``: a layer of a user's file, in a process of its own."""
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
+
+from iha_theory.conformance.supervised import imported
 
 LAYERS = '''
 import os, signal, time
@@ -50,7 +56,7 @@ def test_a_layer_that_conforms_is_exit_code_0(run, layers, tmp_path):
     page, record = tmp_path / "audit.html", tmp_path / "audit.json"
     code, out, err = run("audit", f"{layers}:good", "--html", page, "--json", record)
     assert code == 0, err
-    assert "InterleavedHeadAttention: 16 conform, 0 differ; 1 not applicable" in out
+    assert "InterleavedHeadAttention: 17 conform, 0 differ; 1 not applicable" in out
     assert "not part of the report" not in out
     assert page.read_text().startswith("<!doctype html>")
     assert json.loads(record.read_text())["conforms"] is True
@@ -66,11 +72,11 @@ def test_a_layer_that_differs_is_exit_code_1_and_options_speak_for_it(run, layer
 
 @pytest.mark.parametrize(("name", "found"), [("Deaf", "did not come back within 0.3 s"), ("Dying", "signal 9")])
 def test_a_layer_that_takes_its_process_with_it_is_a_finding(run, layers, monkeypatch, name, found):
-    monkeypatch.setattr("iha_theory.conformance.supervised.GRACE", 1.0)
+    monkeypatch.setattr("iha_theory.conformance.supervised.GRACE", 2.0)
     code, out, _ = run("audit", f"{layers}:{name}", "--time-limit", 0.3)
     assert code == 1
     assert found in out
-    assert f"{name}: 0 conform, 1 differ: runs; 16 not applicable" in out
+    assert f"{name}: 0 conform, 1 differ: runs; 17 not applicable" in out
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -93,9 +99,50 @@ def test_what_cannot_be_made_is_refused_and_nothing_is_written(run, layers, tmp_
     (("layers.py:x", "--time-limit", "0"), "--time-limit: got 0, wanted a positive number"),
     (("layers.py:x", "--window", "0"), "--window: got 0, wanted at least 1"),
     (("layers.py:x", "--html", "/nowhere/at/all.html"), "/nowhere/at/all.html"),
+    (("layers.py:x", "--seed", "-1"), "--seed: got -1, wanted a number from 0"),
+    (("layers.py:x", "--time-limit", "nan"), "--time-limit: got nan"),
+    (("layers.py:x", "--html", "a.out", "--json", "./a.out"), "named for both --html and --json"),
     (("layers.py:x",), "layers.py: no such file"),
 ])
 def test_bad_options_are_refused(run, arguments, message):
     code, out, err = run("audit", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_a_page_in_place_of_the_layers_file_is_refused(run, layers):
+    code, _, err = run("audit", f"{layers}:good", "--html", layers)
+    assert code == 2
+    assert "is an input of this command" in err
+    assert layers.read_text() == LAYERS
+
+
+def test_files_are_told_apart_by_their_place_and_not_by_their_name(tmp_path):
+    for number, folder in enumerate(("one", "two")):
+        (tmp_path / folder).mkdir()
+        # A name that the standard library has too.
+        (tmp_path / folder / "random.py").write_text(f"which = {number}\n")
+    found = [imported(f"{tmp_path}/{folder}/random.py:which") for folder in ("one", "two", "one")]
+    assert found == [0, 1, 0]
+
+
+def test_the_process_ends_with_the_one_that_started_it(layers):
+    code = f"from iha_theory.conformance.supervised import audited; audited({str(layers) + ':Deaf'!r}, time_limit=60)"
+    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        waited = time.monotonic()
+        # The resource tracker is the first child, the audit the second.
+        while len(children.read_text().split()) < 2 and time.monotonic() - waited < 60:
+            time.sleep(0.05)
+        started = [int(child) for child in children.read_text().split()]
+        process.kill()
+    waited = time.monotonic()
+    while any(is_running(child) for child in started) and time.monotonic() - waited < 60:
+        time.sleep(0.05)
+    assert len(started) >= 2
+    assert not any(is_running(child) for child in started)
+
+
+def is_running(process):
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text().split()[2] != "Z"

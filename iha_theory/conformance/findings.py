@@ -81,8 +81,11 @@ class Report:
         counts = {status: sum(row.status == status for row in self.findings)
                   for status in (CONFORMS, DIFFERS, NOT_APPLICABLE)}
         named = f": {', '.join(self.differs)}" if self.differs else ""
+        blind = any(row.key == "algorithm 1" and row.status == NOT_APPLICABLE for row in self.findings)
+        blind = blind and "runs" not in self.differs
+        unseen = ". The weights are not named: whether it is IHA was not judged" if blind else ""
         return (f"{self.layer}: {counts[CONFORMS]} conform, {counts[DIFFERS]} differ{named}; "
-                f"{counts[NOT_APPLICABLE]} not applicable")
+                f"{counts[NOT_APPLICABLE]} not applicable{unseen}")
 
     def text(self) -> Iterator[str]:
         """The report for a terminal, line by line: a line for each property, then what each difference means."""

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from iha_theory.conformance.adapter import Weights
+from iha_theory.conformance.weights import Weights
 from iha_theory.torch_rotary import turned
 
 
@@ -23,7 +23,7 @@ class Formula:
         scale: of the scores; None is 1 / sqrt(d_k) under softmax, 1 otherwise.
         alone: whether pseudo-query j sees the pseudo-keys j only.
         reshaped: "in", "out" or "both": heads are split or joined by a reshape without the transpose it needs.
-        edit: a change of the weights.
+        bias_after: whether the biases are added to the pseudo-heads, unmixed. edit: a change of the weights.
     """
 
     mask: str = "none"
@@ -34,17 +34,21 @@ class Formula:
     scale: float | None = None
     alone: bool = False
     reshaped: str = ""
+    bias_after: bool = False
     edit: Callable[[Weights], Weights] | None = None
 
     def __call__(self, weights: Weights, x: Tensor) -> Tensor:
         """(batch, token, D) to (batch, token, model), or (batch, token, out value) without an output projection."""
         w = self.edit(weights) if self.edit else weights
-        q, k, v = (self._split(x, *pair) for pair in ((w.q, w.q_bias), (w.k, w.k_bias), (w.v, w.v_bias)))
+        pairs = ((w.q, w.q_bias), (w.k, w.k_bias), (w.v, w.v_bias))
+        q, k, v = (self._split(x, weight, None if self.bias_after else bias) for weight, bias in pairs)
         n, p = x.shape[1], w.pseudo
         token = torch.arange(n)[None, :, None]
         if self.rope == "token":
             q, k = turned(q, token, self.rope_base), turned(k, token, self.rope_base)
         q, k, v = (_mixed(t, a) for t, a in ((q, w.alpha_q), (k, w.alpha_k), (v, w.alpha_v)))
+        if self.bias_after:
+            q, k, v = (t if bias is None else t + bias for t, (_, bias) in zip((q, k, v), pairs, strict=True))
         if self.rope == "virtual":
             virtual = torch.arange(n * p)[None, :, None]
             q, k = turned(q, virtual, self.rope_base), turned(k, virtual, self.rope_base)
@@ -156,8 +160,10 @@ def _own_heads(w: Weights) -> Weights:
 Variant = tuple[str, dict[str, Any]]
 
 
-def variants(formula: Formula, key: int, pseudo: int) -> list[Variant]:
+def variants(formula: Formula, weights: Weights) -> list[Variant]:
     """Known departures from Algorithm 1, one at a time; those that change nothing at this size are left out."""
+    key, pseudo, model = weights.q.shape[2], weights.pseudo, weights.q.shape[1]
+
     def edit(change: Callable[[Weights], Weights]) -> dict[str, Any]:
         return {"edit": change}
 
@@ -166,6 +172,7 @@ def variants(formula: Formula, key: int, pseudo: int) -> list[Variant]:
         ("scores are not scaled", {"scale": 1.0}),
         ("scores are scaled twice, by 1 / d_k", {"scale": 1 / key}),
         ("scores are scaled by 1 / sqrt(d_k)", {"scale": key**-0.5}),
+        ("scores are scaled by 1 / sqrt(D)", {"scale": model**-0.5}),
         ("heads are split by a reshape without its transpose", {"reshaped": "in"}),
         ("heads are joined by a reshape without its transpose", {"reshaped": "out"}),
         ("heads are split and joined by reshapes without their transposes", {"reshaped": "both"}),
@@ -174,6 +181,11 @@ def variants(formula: Formula, key: int, pseudo: int) -> list[Variant]:
         ("queries are not mixed", edit(lambda w: w._replace(alpha_q=copies(w.alpha_q)))),
         ("alpha is applied transposed, [head, source]", edit(lambda w: w._replace(
             alpha_q=w.alpha_q.transpose(0, 1), alpha_k=w.alpha_k.transpose(0, 1), alpha_v=w.alpha_v.transpose(0, 1)))),
+        ("alpha^Q and alpha^K are exchanged", edit(lambda w: w if w.alpha_q.shape != w.alpha_k.shape else w._replace(
+            alpha_q=w.alpha_k, alpha_k=w.alpha_q))),
+        ("alpha goes through a softmax over its sources", edit(lambda w: w._replace(
+            alpha_q=w.alpha_q.softmax(0), alpha_k=w.alpha_k.softmax(0), alpha_v=w.alpha_v.softmax(0)))),
+        ("the biases are added after mixing", {"bias_after": True}),
         ("R is applied transposed, [head, out]", edit(lambda w: w._replace(collapse=w.collapse.transpose(0, 1)))),
         ("R joins the pseudo-heads of its own head only", edit(_own_heads)),
     ]
@@ -226,7 +238,7 @@ def gap(found: Tensor, wanted: Tensor) -> float:
 
 def recognised(formula: Formula, weights: Weights, x: Tensor, y: Tensor, tolerance: float) -> tuple[str, float]:
     """Which variants make the formula give y: (their names joined, or "", the smallest gap of any)."""
-    known = variants(formula, weights.q.shape[2], weights.pseudo)
+    known = variants(formula, weights)
     nearest = float("inf")
     for size in (1, 2):
         for chosen in combinations(known, size):

@@ -46,9 +46,11 @@ def widest(left: Tensor, right: Tensor) -> Witness:
     return Witness(index, f"{float(left[index]):.6g}", f"{float(right[index]):.6g}")
 
 
-def same(left: Tensor, right: Tensor, tolerance: float, case: str, what: str) -> Judgement:
-    """Whether two tensors agree to a relative tolerance."""
-    apart = relative(left, right)
+def same(left: Tensor, right: Tensor, tolerance: float, case: str, what: str, least: float = 0.0) -> Judgement:
+    """Whether two tensors agree, relative to the largest entry of the right side, or to ``least`` if that is smaller."""
+    if left.shape != right.shape:
+        return Judgement(False, f"{what}: no, the shapes are {tuple(left.shape)} and {tuple(right.shape)}", case)
+    apart = float((left - right).abs().max()) / max(float(right.abs().max()), least, 1e-30) if left.numel() else 0.0
     if apart <= tolerance:
         return Judgement(True, f"{what} within {apart:.1e}", case)
     return Judgement(False, f"{what} only within {apart:.1e}", case, widest(left, right))

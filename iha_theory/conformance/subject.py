@@ -6,7 +6,8 @@ import copy
 import inspect
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -14,13 +15,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from iha_theory.conformance.adapter import Adapter, Weights
+from iha_theory.conformance.adapter import Adapter
+from iha_theory.conformance.weights import Weights
 
 #: Two outputs agree if they part by no more than this, relative to the largest entry: by the dtype they are made in.
 #: Layers that run their softmax in single precision whatever the input pass too.
 AGREES = {torch.float64: 1e-5, torch.float32: 1e-3}
 #: A change this small is none. What does not depend on a token does not change in a single bit.
 CHANGES = {torch.float64: 1e-9, torch.float32: 1e-6}
+#: Random parameters are drawn this often where one draw could be unlucky.
+DRAWS = 4
 #: Where a layer keeps its number of features.
 FEATURES = ("embed_dim", "d_model", "hidden_size", "dim", "n_embd", "model_dim")
 
@@ -47,13 +51,16 @@ def limited(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise TooLong(f"took longer than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before, started = signal.signal(signal.SIGALRM, stop), time.monotonic()
+    left, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
+        # Somebody else's alarm goes on, a little late if it fell into this time.
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - started), 1e-3), interval)
 
 
 class Subject:
@@ -70,7 +77,9 @@ class Subject:
         self.is_module = isinstance(layer, nn.Module)
         self.dtype = torch.float64
         self.features = self._features()
-        self.tokens = 7 if adapter.window is None else max(7, adapter.window + 3)
+        # Three pads go with them.
+        most = 10**9 if adapter.tokens is None else adapter.tokens - 3
+        self.tokens = min(most, 7 if adapter.window is None else max(7, adapter.window + 3))
         self.kind = adapter.mask
         self.is_affine: bool | None = None
         self.pseudo = 0
@@ -98,13 +107,18 @@ class Subject:
         return self.normal(batch, self.tokens if tokens is None else tokens, self.features, draw=draw)
 
     def given(self, dtype: torch.dtype | None = None) -> Any:
-        """A copy of the layer as it was given, in eval mode."""
+        """A copy of the layer as it was given, on the CPU and in eval mode.
+
+        Raises:
+            ValueError: it cannot be copied.
+        """
         if not self.is_module:
             return self.layer
         try:
-            return copy.deepcopy(self.layer).to(dtype or self.dtype).eval()
+            return cast(copy.deepcopy(self.layer).cpu(), dtype or self.dtype).eval()
         except Exception as error:
-            raise LayerError(f"cannot be copied: {told(error)}") from error
+            raise ValueError(f"audit: {named(self.layer)} cannot be copied to the CPU ({told(error)}); give a fresh "
+                             "layer, and one that keeps no output or open file") from error
 
     def randomised(self, draw: int = 0, gain: float = 1.0) -> Any:
         """A copy with every parameter redrawn: normal, 1 / sqrt(last dimension); vectors are moved by 0.3 normal."""
@@ -118,7 +132,7 @@ class Subject:
                     drawn = gain * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
                     new = parameter + 0.3 * drawn if parameter.dim() < 2 else drawn / parameter.shape[-1] ** 0.5
                     parameter.copy_(new)
-        return module.to(self.dtype)
+        return cast(module, self.dtype)
 
     def run(self, module: Any, x: Tensor, padding: Tensor | None = None) -> Tensor:
         """The output for x, checked for its kind and shape.
@@ -128,7 +142,8 @@ class Subject:
         """
         call = self.adapter.call or plain_call
         try:
-            y = call(module, x, padding)
+            # A copy: a layer that writes into its input must not change what it is compared with.
+            y = call(module, x.clone(), padding)
         except LayerError:
             raise
         except Exception as error:
@@ -161,9 +176,24 @@ class Subject:
             raise LayerError("has no way to decode")
         with torch.no_grad():
             try:
-                return decode(module, x).double()
+                y = decode(module, x.clone())
             except Exception as error:
                 raise LayerError(told(error)) from error
+        if not isinstance(y, Tensor) or y.shape[:-1] != x.shape[:-1]:
+            shape = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            raise LayerError(f"decode returned {shape} for the input {tuple(x.shape)}")
+        return y.double()
+
+    def gradients(self, y: Tensor, wanted: Sequence[Tensor]) -> tuple[Tensor | None, ...]:
+        """Of the sum of y, None where it does not depend.
+
+        Raises:
+            LayerError: the backward pass raised.
+        """
+        try:
+            return torch.autograd.grad(y.sum(), wanted, allow_unused=True)
+        except Exception as error:
+            raise LayerError(f"the backward pass {told(error)}") from error
 
     @property
     def takes_padding(self) -> bool:
@@ -183,6 +213,11 @@ class Subject:
             ValueError: as :meth:`Adapter.read`.
         """
         return self.adapter.read(module).to(torch.float64)
+
+
+def cast(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """Real numbers in another dtype; complex ones, such as rotary phases, stay what they are."""
+    return module._apply(lambda t: t.to(dtype) if t.is_floating_point() else t)
 
 
 def arguments(layer: Any) -> tuple[str, ...]:
@@ -222,3 +257,27 @@ def named(layer: Any) -> str:
     """The layer's name for people."""
     return type(layer).__name__ if isinstance(layer, nn.Module) else getattr(layer, "__name__", type(layer).__name__)
 
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The name of a dtype, as people write it."""
+    return str(dtype).removeprefix("torch.")
+
+
+def shape_of(subject: Subject) -> str:
+    """What a layer is tried on, in the paper's letters."""
+    return f"D={subject.features}, N={subject.tokens}"
+
+
+def tried_on(subject: Subject) -> str:
+    """:func:`shape_of`, and that the parameters are random where there are any."""
+    return f"{shape_of(subject)}" + (", random parameters" if subject.is_module else "")
+
+
+def parameters_of(module: object) -> list[tuple[str, torch.nn.Parameter]]:
+    """The parameters of a module, with their names; a callable has none."""
+    return list(module.named_parameters()) if isinstance(module, torch.nn.Module) else []
+
+
+def trained(module: object) -> list[Tensor]:
+    """The parameters that want a gradient."""
+    return [p for _, p in parameters_of(module) if p.requires_grad]

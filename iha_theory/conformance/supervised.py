@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -14,7 +17,8 @@ from typing import Any
 
 from torch import nn
 
-from iha_theory.conformance.adapter import Adapter, built_in
+from iha_theory.conformance.adapter import Adapter
+from iha_theory.conformance.built_in import built_in
 from iha_theory.conformance.findings import Finding
 from iha_theory.conformance.judgement import Judgement, not_applicable
 from iha_theory.conformance.kit import PROPERTIES, finding, rows
@@ -42,7 +46,8 @@ def audited(layer: str, adapter: str | None = None, *, said: Mapping[str, Any] |
     """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(there, layer, adapter, dict(said or {}), black_box, seed, time_limit))
+    process = context.Process(target=_work, daemon=True,
+                              args=(there, layer, adapter, dict(said or {}), black_box, seed, time_limit))
     process.start()
     there.close()
     try:
@@ -101,7 +106,9 @@ def _work(there: Connection, layer: str, adapter: str | None, said: dict[str, An
           time_limit: float) -> None:
     """Runs in the other process: sends ("loaded", name) and then the findings, or ("refused", why)."""
     # What the code prints must not stand between the lines of the report.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(2, 1)
+    threading.Thread(target=_follow, daemon=True).start()
     try:
         subject, chosen = made(layer), None if adapter is None else _adapter(adapter)
         known = chosen or built_in(subject) or Adapter(white_box=False)
@@ -113,8 +120,20 @@ def _work(there: Connection, layer: str, adapter: str | None, said: dict[str, An
             there.send(row)
     except ValueError as error:
         there.send(("refused", str(error)))
+    except SystemExit as stop:
+        there.send(("refused", f"{layer}: it stopped Python with exit code {stop.code}"))
+    except Exception as error:
+        there.send(("refused", f"{layer}: {told(error)}"))
     except KeyboardInterrupt:
         there.close()
+
+
+def _follow() -> None:
+    """End this process when the one that started it has ended, however it did."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def made(place: str) -> Any:
@@ -134,6 +153,29 @@ def made(place: str) -> Any:
     if not callable(found):
         raise ValueError(f"{place}: made a {type(found).__name__}, wanted a module or a callable")
     return found
+
+
+def _from_file(path: Path) -> Any:
+    """The module of a file, under a name that no other module has."""
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    path = path.resolve()
+    name = f"audited_{path.stem}_{abs(hash(str(path)))}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path}: cannot be imported")
+    # Its own folder comes first, as for a script.
+    sys.path.insert(0, str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def _adapter(place: str) -> Adapter:
@@ -159,11 +201,7 @@ def imported(place: str) -> Any:
         raise ValueError(f"{place!r}: wanted package.module:name or file.py:name")
     try:
         if where.endswith(".py"):
-            path = Path(where)
-            if not path.is_file():
-                raise ValueError(f"{where}: no such file")
-            sys.path.insert(0, str(path.resolve().parent))
-            module: Any = importlib.import_module(path.stem)
+            module: Any = _from_file(Path(where))
         else:
             sys.path.insert(0, os.getcwd())
             module = importlib.import_module(where)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from math import isqrt
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from iha_theory.conformance.adapter import Adapter, Weights, attribute
+from iha_theory.conformance.adapter import Adapter, attribute
 from iha_theory.conformance.formula import Formula, copies, gap, recognised
 from iha_theory.conformance.judgement import Judgement, not_applicable, relative, same, widest
 from iha_theory.conformance.subject import Subject
+from iha_theory.conformance.weights import Weights
 
 #: What counts as the rounding of float64.
 ROUNDING = 1e-9
 STEPS = 6
+#: Factor of the weights at which large scores are tried.
+LARGE = 3.0
 
 
 def formula_of(subject: Subject) -> Formula:
@@ -38,6 +43,13 @@ def algorithm_1(subject: Subject) -> Judgement:
         return Judgement(False, f"the formula with these weights gives {tuple(expected.shape)}, the layer "
                          f"{tuple(y.shape)}", case)
     apart = relative(y, expected)
+    if apart <= ROUNDING:
+        # Larger weights, larger scores: what is clamped shows.
+        module = subject.randomised(1, gain=LARGE)
+        larger = relative(subject.output(module, x), formula(subject.weights(module), x.double()))
+        if larger > subject.tolerance:
+            return Judgement(False, f"equal within {apart:.1e}, and with weights {LARGE:g} times as large it parts by "
+                             f"{larger:.1e}: are scores clamped?", case)
     if apart <= subject.tolerance:
         rounding = "" if apart <= ROUNDING else ": something inside computes in single precision"
         return Judgement(True, f"equal within {apart:.1e}{rounding}", case)
@@ -154,7 +166,7 @@ def separation(subject: Subject) -> Judgement:
         x = subject.input(batch=4, draw=200 + step)
         y = subject.run(module, x)
         loss = (y - subject.normal(*y.shape, draw=300 + step)).square().mean()
-        grads = torch.autograd.grad(loss, trained, allow_unused=True)
+        grads = subject.gradients(loss, trained)
         size = max((float(g.abs().max()) for g in grads if g is not None), default=0.0)
         if not 0 < size < float("inf"):
             return Judgement(False, "the gradients are zero or not finite", _case(subject, weights))
@@ -187,7 +199,11 @@ def operators(subject: Subject) -> Judgement:
     weights = subject.weights(module)
     if weights.pseudo == 1 or weights.heads == 1:
         return not_applicable("P = 1" if weights.pseudo == 1 else "H = 1, and all operators are in the span of one")
-    half, n = subject.features // 2, subject.tokens
+    half = subject.features // 2
+    # As many pairs of tokens as show more operators than H.
+    n = max(subject.tokens, isqrt(weights.heads) + 4)
+    if subject.adapter.tokens is not None:
+        n = min(n, subject.adapter.tokens)
     named = [_parameter(adapter, module, name) for name in ("q", "k", "v")]
     if any(parameter is None for parameter in named) or adapter.projection.split()[-1] != "model" or half < 1:
         return not_applicable("the projections are not named as tensors whose last axis is the model's")
@@ -201,14 +217,25 @@ def operators(subject: Subject) -> Judgement:
     units = torch.eye(n * rest, dtype=subject.dtype).view(n * rest, n, rest)
     x = torch.cat((fixed.expand(n * rest, -1, -1), units), -1)
     zero = torch.cat((fixed, torch.zeros(1, n, rest, dtype=subject.dtype)), -1)
-    response = (subject.output(module, x) - subject.output(module, zero)).view(n, rest, n, -1)
-    # (reader, source) against (feature, output): its rank is the number of independent operators.
-    table = response.permute(2, 0, 1, 3).reshape(n * n, -1)
-    values = torch.linalg.svdvals(table)
-    rank = int((values > 1e-7 * values[0]).sum())
-    case = f"{_case(subject, weights)}, random parameters"
-    found = f"{rank} independent operators, H = {weights.heads}"
-    return Judgement(rank > weights.heads, found, case)
+    response = _in_pieces(lambda piece: subject.output(module, piece) - subject.output(module, zero), x)
+    read, formula = subject.weights(module), formula_of(subject)
+    expected = _in_pieces(lambda piece: formula(read, piece.double()) - formula(read, zero.double()), x)
+    rank, wanted = (_rank(t.view(n, rest, n, -1)) for t in (response, expected))
+    case = f"D={subject.features}, H={weights.heads}, P={weights.pseudo}, N={n}, random parameters"
+    found = f"{rank} independent operators, H = {weights.heads}, Algorithm 1 with these weights has {wanted}"
+    return Judgement(rank > weights.heads and rank >= wanted, found, case)
+
+
+def _in_pieces(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Of a large batch, 64 sequences at a time."""
+    return torch.cat([function(piece) for piece in x.split(64)])
+
+
+def _rank(response: Tensor) -> int:
+    """Of (source, feature, reader, output) read as (reader, source) against (feature, output)."""
+    n = response.shape[0]
+    values = torch.linalg.svdvals(response.permute(2, 0, 1, 3).reshape(n * n, -1))
+    return int((values > 1e-7 * values[0]).sum())
 
 
 def _parameter(adapter: Adapter, module: Any, name: str) -> Tensor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -88,7 +89,69 @@ class Unused(Plain):
         self.gate = nn.Parameter(torch.zeros(num_heads))
 
 
+class ForgetsItsMask(Plain):
+    """The mask is made in the branch for inference only."""
+
+    def seen(self, n: Tensor, j: Tensor, m: Tensor, i: Tensor, pseudo: int) -> Tensor:
+        seen = super().seen(n, j, m, i, pseudo)
+        return torch.ones_like(seen) if self.training else seen
+
+
+class WrongSlope(torch.autograd.Function):
+    """Softmax, whose backward pass leaves out the sum over the row."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        weights = torch.softmax(scores, -1)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return ctx.saved_tensors[0] * grads[0]
+
+
+class BackwardByHand(Plain):
+    """A kernel with a backward pass of its own."""
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        weights: Any = WrongSlope.apply(scores)
+        return weights
+
+
+class Overwrites(Plain):
+    """It takes its input for a buffer that is free when it has been read."""
+
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        output = super().forward(x.clone(), key_padding_mask)
+        with torch.no_grad():
+            x.zero_()
+        return output
+
+
+class ShortMask(Plain):
+    """Its mask was made for twelve tokens."""
+
+    def seen(self, n: Tensor, j: Tensor, m: Tensor, i: Tensor, pseudo: int) -> Tensor:
+        return super().seen(n, j, m, i, pseudo) | (n >= 12)
+
+
+class Clamped(Plain):
+    """Scores are kept from overflowing."""
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().scores(q, k).clamp(-30, 30)
+
+
 FAULTS: tuple[Fault, ...] = (
+    fault("no mask while training", "Its mask is made for inference only.", ForgetsItsMask, "training mode",
+          options={"mask": "token"}),
+    fault("wrong backward pass", "The backward pass of its softmax leaves out a sum.", BackwardByHand, "gradients"),
+    fault("input overwritten", "It writes into its input.", Overwrites, "deterministic"),
+    fault("mask of twelve tokens", "From the thirteenth token on it sees everything.", ShortMask, "causality",
+          options={"mask": "token"}),
+    fault("scores clamped", "It clamps its scores.", Clamped, "algorithm 1",
+          note="Scores of the first random parameters stay below the bound, as they do in most tests."),
     fault("raises", "It takes a view of a transposed tensor.", Raises, "runs"),
     fault("hangs", "It iterates to a point that it never reaches.", Hangs, "runs", time_limit=1.0),
     fault("returns not a number", "Its mask leaves out the diagonal.", NotANumber, "runs", options={"mask": "token"}),

@@ -80,6 +80,17 @@ class DeadRowsCleaned(Plain):
         return torch.nan_to_num(self.softmax((scores + mask).flatten(4))).view_as(scores)
 
 
+class DeadRowsOnes(Plain):
+    """A value for rows that see nothing, but not zero."""
+
+    def forward(self, x: Tensor, key_padding_mask: Tensor | None = None) -> Tensor:
+        y = super().forward(x, key_padding_mask)
+        if key_padding_mask is None:
+            return y
+        ones = self.out_proj(torch.ones_like(y))
+        return torch.where(key_padding_mask.all(1)[:, None, None], ones, y)
+
+
 class Forgets(Plain):
     """The cache is replaced by the newest keys and values instead of growing by them."""
 
@@ -137,6 +148,11 @@ FAULTS: tuple[Fault, ...] = (
     fault("padding inverted", "key_padding_mask is read as True where a key is kept.", PaddingInverted,
           "right padding, left padding, dead rows"),
     fault("dead rows not a number", "The softmax of a row that sees nothing is 0 / 0.", DeadRowsNan, "dead rows"),
+    fault("pads not a number", "The pads before a sequence see nothing under a causal mask, and become 0 / 0.",
+          DeadRowsNan, "left padding, dead rows", options={"mask": "token"},
+          note="The real tokens are right: it shows in the rows of the pads, and in the layer that comes next."),
+    fault("dead rows of a constant", "A row that sees nothing is set to ones before the output projection.", DeadRowsOnes,
+          "dead rows"),
     fault("dead rows averaged", "Masked scores are the lowest number there is, so that a row that sees nothing is the "
           "mean of all.", DeadRowsMean, "dead rows"),
     fault("dead rows cleaned afterwards", "The output of a row that sees nothing is zero, its gradient not a number.",
