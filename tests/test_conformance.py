@@ -39,12 +39,13 @@ def test_the_findings_stand_in_the_order_of_the_properties_and_are_evidence():
 def test_the_layer_is_left_as_it_was():
     layer = InterleavedHeadAttention(8, 2, 2, mask="token").train()
     before = {name: t.clone() for name, t in layer.state_dict().items()}
-    state = torch.get_rng_state()
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
     audit(layer)
     assert layer.training
     assert all(torch.equal(t, before[name]) for name, t in layer.state_dict().items())
     assert all(p.grad is None and p.dtype == torch.float32 for p in layer.parameters())
     assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
 
 
 def test_the_same_seed_gives_the_same_report():

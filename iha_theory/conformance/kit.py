@@ -14,7 +14,7 @@ from iha_theory.conformance.adapter import Adapter
 from iha_theory.conformance.built_in import built_in
 from iha_theory.conformance.findings import Finding, Report
 from iha_theory.conformance.judgement import Judgement, not_applicable
-from iha_theory.conformance.subject import LayerError, Subject, TooLong, limited, named, told
+from iha_theory.conformance.subject import LayerError, Subject, TooLong, limited, named, single_thread, told
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def audit(layer: Any, adapter: Adapter | None = None, *, seed: int = 0, time_lim
 def _judged(item: Property, subject: Subject, time_limit: float) -> Judgement:
     case = f"D={subject.features}, N={subject.tokens}"
     try:
-        with limited(time_limit), torch.random.fork_rng(devices=[]), torch.enable_grad():
+        with limited(time_limit), torch.random.fork_rng(devices=[]), torch.enable_grad(), single_thread():
             torch.manual_seed(subject.seed)
             return item.probe(subject)
     except (LayerError, TooLong) as error:

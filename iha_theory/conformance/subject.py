@@ -63,6 +63,17 @@ def limited(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - started), 1e-3), interval)
 
 
+@contextmanager
+def single_thread() -> Iterator[None]:
+    """Tensors are small here, and threads that wait for one another on a busy machine take a hundred times as long."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class Subject:
     """A layer, its adapter, and the random numbers that it is tried with.
 
