@@ -154,6 +154,7 @@ th[scope=row] {{ white-space: nowrap; font-weight: 600; }}
 p {{ margin: 0; overflow-wrap: anywhere; }}
 td {{ overflow-wrap: anywhere; }}
 .meaning {{ margin-top: .4rem; }}
+td:last-child {{ min-width: 10rem; }}
 .status {{ white-space: nowrap; }}
 .conforms .status {{ color: #0b6b37; }}
 .differs {{ background: #fff1ec; }}
