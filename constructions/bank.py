@@ -87,7 +87,7 @@ def bank(build: Build, *, domain: Domain, k: int, d: int, n: int = 0, graph: Gra
         rational: symbols over the rationals instead of the integers. symmetric: the symbolic A is symmetric.
     """
     if domain is POLYNOMIALS:
-        matrices, _ = symbols(domain, {"a": (n, n), "x": (n, d)}, rational=rational)
+        matrices, _ = symbols({"a": (n, n), "x": (n, d)}, rational=rational)
         a, x = matrices["a"], matrices["x"]
         if symmetric:
             a = np.where(np.tri(n, dtype=bool), a, a.T)

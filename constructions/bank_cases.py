@@ -45,7 +45,7 @@ def requested_banks(request: Request, sizes: Sizes, **parameters: Any) -> tuple[
         raise ValueError(f"k: got {k}, wanted at least 1 power")
     if k > LARGEST_K:
         raise ValueError(f"k: got {k}, wanted at most {LARGEST_K} powers")
-    case = _of_sizes(request, k) if request.graph is None else _of_graph(request, k)
+    case = _of_sizes(request, k) if request.graph is None else _of_graph(request)
     options = {**case.parameters, "k": k, **parameters}
     if request.pseudo_heads is not None:
         options["pseudo_heads"] = request.pseudo_heads
@@ -79,7 +79,7 @@ def _of_sizes(request: Request, k: int) -> Case:
 _UNSERVED = "a filter bank is checked by exact, residue or float means, not by {} means"
 
 
-def _of_graph(request: Request, k: int) -> Case:
+def _of_graph(request: Request) -> Case:
     graph, features = request.graph, request.features
     if graph is None:
         raise ValueError("no graph given")

@@ -17,7 +17,7 @@ from sympy.polys.rings import ring
 from iha_theory.count import ceil_sqrt
 from iha_theory.layer import IHA
 from iha_theory.residues import PRIME_BITS, PRIME_COUNT, Residues
-from iha_theory.scalars import Domain, as_fraction, object_array
+from iha_theory.scalars import as_fraction, object_array
 
 
 def unit_like(array: np.ndarray, size: int) -> np.ndarray:
@@ -184,11 +184,11 @@ def routing(cover: Cover, like: np.ndarray, pseudo_heads: int | None = None, *, 
     return {name: lifted(array, like) for name, array in mixing.items()}
 
 
-def symbols(domain: Domain, shapes: dict[str, tuple[int, int]], *, rational: bool = False,
+def symbols(shapes: dict[str, tuple[int, int]], *, rational: bool = False,
             extra: Sequence[str] = ()) -> tuple[dict[str, np.ndarray], list[Any]]:
     """Matrices of independent polynomial symbols, in one ring: name to (rows, columns), and the extra generators.
 
-    ``domain`` is the polynomials; ``rational`` takes the rationals as coefficients, else the integers.
+    ``rational`` takes the rationals as coefficients, else the integers.
     """
     names = [f"{name}{i}_{j}" for name, (rows, columns) in shapes.items() for i in range(rows) for j in range(columns)]
     _, *generators = ring([*names, *extra], QQ if rational else ZZ)

@@ -135,7 +135,7 @@ class Column:
 def generic_column(*, domain: Domain, n: int, d: int) -> Column:
     """The column of a head all of whose numbers are symbols, X included."""
     shapes = {"b": (d, d), "c": (d, n), "d": (n, d), "e": (n, n), "v1": (d, 1), "v0": (n, 1), "x": (n, d)}
-    s, _ = symbols(domain, shapes)
+    s, _ = symbols(shapes)
     matrix = np.block([[s["b"], s["c"]], [s["d"], s["e"]]])
     return Column(head_of_scores(matrix, np.concatenate([s["v1"], s["v0"]])), **s)
 
@@ -214,7 +214,7 @@ class Perturbed:
 
 
 def _perturbed(*, domain: Domain, n: int) -> Perturbed:
-    s, (g, e) = symbols(domain, {"p": (n, 1), "v": (n, 1), "w": (n, 1)}, extra=["g", "e"])
+    s, (g, e) = symbols({"p": (n, 1), "v": (n, 1), "w": (n, 1)}, extra=["g", "e"])
     identity = unit_like(s["p"], n)
     return Perturbed(g, e, s["p"], s["v"], s["w"], identity * g + s["p"] @ s["v"].T, identity * e + s["p"] @ s["w"].T,
                      identity + s["p"] @ s["v"].T)

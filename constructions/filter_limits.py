@@ -71,7 +71,7 @@ class Count:
 
 
 def _count(*, domain: Domain) -> Count:
-    _, (n, d, h) = symbols(domain, {}, extra=["N", "d", "H"])
+    _, (n, d, h) = symbols({}, extra=["N", "d", "H"])
     return Count(n, d, h, 2 * n * (n + d) * h + d * (n + d) * h**2 + 4 * h**3)
 
 

@@ -35,7 +35,6 @@ Not checked: P. Which P is least at H = ceil(sqrt k) is open for some H (7 and 8
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -56,8 +55,7 @@ from constructions.small_impossible import ONE_HEAD, ONE_IHA_HEAD, PROJECTED_HEA
 from constructions.tiny_fields import ALL_HEADS, TWO_ELEMENTS, TWO_MATRICES
 from iha_theory.claims import Case, Claim, Mutant, Relation, Scope, Section, Theorem
 from iha_theory.layer import IHA
-from iha_theory.residues import Residues
-from iha_theory.scalars import INTEGERS, RATIONALS, RESIDUES, Domain
+from iha_theory.scalars import INTEGERS, RATIONALS, Domain
 
 
 @dataclass(frozen=True)
@@ -66,50 +64,31 @@ class Met:
 
     weights: IHA
     placed: Placed
-    structure: Powers
     least: int
     x: np.ndarray
     target: np.ndarray
-    error_probability: Fraction = Fraction(0)
 
     @cached_property
     def output(self) -> np.ndarray:
         return replace(self.placed, weights=self.weights).output(self.x, self.target.shape[1])
 
 
-def _met(convention: str, *, domain: Domain, k: int, d: int, name: str = "", a: np.ndarray | None = None,
-         prime: int = 0, error: Fraction = Fraction(0)) -> Met:
-    exact = sample(name) if a is None else a
-    structure, chosen = Powers(exact, k), CONVENTIONS[convention]
-    over = Residues(exact, prime) if domain is RESIDUES else domain.array(exact)
-    placed = chosen.meets(structure, over, d)
-    if domain is RESIDUES:
-        source = np.random.default_rng(prime)
-        features: np.ndarray = Residues(source.integers(0, prime, (structure.n, d)), prime)
-    else:
-        features = domain.array(deciding_features(placed.weights, over, k, d, placed.projection))
-    x = np.concatenate([features, unit_like(over, structure.n)], axis=1)
-    return Met(placed.weights, placed, structure, chosen.least(structure), x, filter_bank(over, features, k), error)
+def _met(convention: str, *, domain: Domain, name: str, k: int, d: int) -> Met:
+    structure, chosen = Powers(sample(name), k), CONVENTIONS[convention]
+    a = domain.array(structure.a)
+    placed = chosen.meets(structure, a, d)
+    features = domain.array(deciding_features(placed.weights, a, k, d, placed.projection))
+    x = np.concatenate([features, unit_like(a, structure.n)], axis=1)
+    return Met(placed.weights, placed, chosen.least(structure), x, filter_bank(a, features, k))
 
 
 def _free(instance: Met) -> dict[str, np.ndarray]:
     """Padding: value columns that the target skips; and, in IHA, what R ignores or what is multiplied by zero."""
-    size = instance.weights.sizes
-    read = np.zeros((size["out"], size["value"]), dtype=bool)
-    width = instance.target.shape[1]
-    if instance.placed.projection is not None:
-        read.reshape(-1)[:] = np.asarray(instance.placed.projection != 0).any(axis=1)
-    elif instance.placed.columns is not None:
-        read.reshape(-1)[list(instance.placed.columns)] = True
-    else:
-        read.reshape(-1)[:width] = True
-    fields = instance.weights.fields()
+    size, fields = instance.weights.sizes, instance.weights.fields()
     if not instance.weights.is_mixed:
-        return {
-            "weights.w_v": np.broadcast_to(np.logical_not(read)[:, None, :], fields["w_v"].shape),
-            **{f"weights.{name}": np.broadcast_to(np.logical_not(read.any(axis=1))[:, None, None], fields[name].shape)
-               for name in ("w_q", "w_k")},
-        }
+        skipped = np.full(size["out"] * size["value"], instance.placed.columns is not None)
+        skipped[list(instance.placed.columns or ())] = False
+        return {"weights.w_v": np.broadcast_to(skipped.reshape(size["out"], 1, size["value"]), fields["w_v"].shape)}
     return {
         "weights.alpha_q": np.broadcast_to((fields["collapse"] == 0).all(axis=0), fields["alpha_q"].shape),
         "weights.collapse": np.broadcast_to((fields["alpha_q"] == 0).all(axis=0), fields["collapse"].shape),
@@ -133,12 +112,12 @@ def _one_head_fewer(instance: Met) -> Met:
     return replace(instance, weights=replace(w, w_v=w_v))
 
 
-def _section(convention: str, first: tuple[str, int]) -> Section:
+def _section(convention: str, *first: tuple[str, int]) -> Section:
     chosen = CONVENTIONS[convention]
     return Section(
         title=chosen.title,
         instance=lambda **source: _met(convention, **source),
-        cases=tuple(_case(name, k) for name, k in dict.fromkeys((first, *GALLERY))),
+        cases=tuple(_case(name, k) for name, k in dict.fromkeys((*first, *GALLERY))),
         claims=(
             Claim(f"{convention}-meets", f"{chosen.title}: a layer with the least number of heads outputs the bank",
                   Relation.EQUAL, lambda i: i.output, lambda i: i.target,
@@ -152,9 +131,12 @@ def _section(convention: str, first: tuple[str, int]) -> Section:
     )
 
 
-MEETING = tuple(_section(convention, first) for convention, first in (
-    ("free", ("swap", 2)), ("ordered", ("swap", 2)), ("one-width", ("swap", 2)), ("projected", ("swap", 2)),
-    ("iha", ("transvection", 4)), ("iha-projected", ("cyclic", 4))))
+#: The first case of a section is the one whose every weight entry is moved: it has padding where there can be some.
+MEETING = (
+    _section("free", ("projection", 4), ("swap", 2)), _section("ordered", ("projection", 4), ("swap", 2)),
+    _section("one-width", ("swap", 2)), _section("projected", ("swap", 2)), _section("iha", ("transvection", 4)),
+    _section("iha-projected", ("cyclic", 4)),
+)
 
 
 @dataclass(frozen=True)

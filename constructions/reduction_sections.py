@@ -67,7 +67,7 @@ def drawn_layer(domain: Domain, n: int, sizes: dict[str, int], seed: int) -> tup
     shapes = {name: tuple(sizes[axis] for axis in axes.split()) for name, axes in AXES.items()}
     shapes["x"] = (n, sizes["model"])
     if domain is POLYNOMIALS:
-        flat, _ = symbols(domain, {name: (1, prod(shape)) for name, shape in shapes.items()})
+        flat, _ = symbols({name: (1, prod(shape)) for name, shape in shapes.items()})
         arrays = {name: flat[name].reshape(shape) for name, shape in shapes.items()}
     else:
         source = np.random.default_rng(seed)

@@ -130,7 +130,7 @@ def drawn(domain: Domain, shapes: Mapping[str, tuple[int, ...]], *, scores: int 
     """
     if domain is POLYNOMIALS:
         sizes = {name: (1, prod(shape)) for name, shape in shapes.items()}
-        flat, formal = symbols(domain, sizes, rational=True, extra=[f"E{i}" for i in range(scores)])
+        flat, formal = symbols(sizes, rational=True, extra=[f"E{i}" for i in range(scores)])
         return {name: flat[name].reshape(shape) for name, shape in shapes.items()}, formal
     source, unit = Random(seed), Fraction(1, 4) if domain is BALLS else Fraction(1)
     arrays = {}

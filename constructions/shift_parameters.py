@@ -60,7 +60,7 @@ def layer_sizes(n: Any, heads: Any, pseudo_heads: Any, value: Any) -> dict[str, 
 def _count(*, domain: Domain, n: int | None = None) -> Count:
     """Without ``n`` for all N and H at once; with it counted in the built weights."""
     if n is None:
-        _, (size, heads) = symbols(domain, {}, extra=["N", "H"])
+        _, (size, heads) = symbols({}, extra=["N", "H"])
         pairs = size**2
         return Count(size, heads,
                      parameters(layer_sizes(size, heads, heads, heads)), heads**2 * pairs + pairs,

@@ -99,7 +99,7 @@ class Shorter:
 def _shorter(*, domain: Domain, n_max: int, modulus: int, coefficients: tuple[int, ...], n: int = 0,
              inputs: np.ndarray | None = None) -> Shorter:
     symbolic = domain is POLYNOMIALS
-    tokens = (symbols(domain, {"x": (n_max, 1)}, rational=True)[0]["x"] if symbolic
+    tokens = (symbols({"x": (n_max, 1)}, rational=True)[0]["x"] if symbolic
               else domain.array(np.arange(2, 2 + n_max).reshape(n_max, 1)))
     rows = every_input(n, range(modulus)) if inputs is None else inputs
     return Shorter(cyclic_shifts(n_max, like=tokens), tokens, symbolic, rows, modulus, coefficients)

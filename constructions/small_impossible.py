@@ -76,7 +76,7 @@ class System:
     @cached_property
     def equations(self) -> list[Any]:
         """Polynomials over the rationals in the unknowns and t: all vanish exactly if the layer does it."""
-        letters, _ = symbols(POLYNOMIALS, {"x": (len(self.features), 1), **self.unknowns}, rational=True)
+        letters, _ = symbols({"x": (len(self.features), 1), **self.unknowns}, rational=True)
         x = zeros_like(letters["x"], (self.n, 1))
         x[list(self.features)] = letters["x"]
         weights, projection = self.layer(letters)

@@ -150,7 +150,7 @@ def one_head_for_scalar(c: Any, n: int, k: int, d: int) -> IHA:
 
 
 def _scalar(*, domain: Domain, n: int, k: int, d: int) -> Scalar:
-    matrices, (c,) = symbols(domain, {"x": (n, d)}, extra=["c"])
+    matrices, (c,) = symbols({"x": (n, d)}, extra=["c"])
     x, identity = matrices["x"], unit_like(matrices["x"], n)
     weights = one_head_for_scalar(c, n, k, d)
     return Scalar(weights, np.concatenate([x, identity], axis=1), filter_bank(identity * c, x, k), k)
@@ -190,7 +190,7 @@ class Count:
 
 
 def _count(*, domain: Domain) -> Count:
-    _, (n, d, k) = symbols(domain, {}, extra=["N", "d", "k"])
+    _, (n, d, k) = symbols({}, extra=["N", "d", "k"])
     return Count(_sizes(k, d, n), 2 * n * (n + d) * k + d * (n + d) * k)
 
 

@@ -57,7 +57,7 @@ class Count:
 
 
 def _count(*, domain: Domain) -> Count:
-    _, (d, key, value, h, p) = symbols(domain, {}, extra=["D", "d_k", "d_v", "H", "P"])
+    _, (d, key, value, h, p) = symbols({}, extra=["D", "d_k", "d_v", "H", "P"])
     sizes = {"source": h, "head": h, "out": h, "pseudo": p, "model": d, "key": key, "value": value}
     return Count(sizes, h * d * (2 * key + value), 4 * h**2 * p)
 
@@ -73,7 +73,7 @@ class Largest:
 
 
 def _largest(*, domain: Domain) -> Largest:
-    _, (p, s) = symbols(domain, {}, extra=["p", "s"])
+    _, (p, s) = symbols({}, extra=["p", "s"])
     return Largest(p, s, 1 - s, 1 + s)
 
 

@@ -178,7 +178,7 @@ class Example:
 def _example(scores: list[list[int]], keys: list[list[int]], values: list[list[int]],
              wanted: tuple[list[list[int]], list[list[int]]], *, domain: Domain) -> Example:
     """The head with these query, key and value weights (rows: feature, token 0, token 1) over a ring of polynomials."""
-    x = symbols(domain, {"x": (2, 1)})[0]["x"]
+    x = symbols({"x": (2, 1)})[0]["x"]
     zero = x[0, 0].ring.zero
     w_q, w_k, w_v, first, second = (object_array(m) + zero for m in (scores, keys, values, *wanted))
     return Example(multi_head(w_q[None], w_k[None], w_v[None]), x, (first, second), AllHeads(2, 2, 1, True))

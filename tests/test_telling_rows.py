@@ -13,7 +13,7 @@ from tests.small_theorems import IS_FOUR, case, row, section, theorem
 
 def test_two_polynomials_that_differ_do_so_at_some_input_only():
     def symbol(*, domain):
-        return symbols(domain, {"x": (1, 1)})[0]["x"]
+        return symbols({"x": (1, 1)})[0]["x"]
 
     claims = [Claim(name, "", relation, lambda x: x, right, expect, scope=scope) for name, relation, right, expect, scope in (
         ("apart", Relation.DIFFERENT, lambda x: x * x, Verdict.HOLDS, None),

@@ -1,10 +1,13 @@
 """Which bank an option asks for, and how large a layer it takes to be: the last k that fits into memory, by hand."""
 
+import numpy as np
 import pytest
 
+from constructions.cpm3_request import asked as asked_of_cpm3
 from constructions.theorem_1_operator_count import HEADS
 from constructions.theorem_3_polynomial_filter import FEWER_PSEUDO_HEADS, IHA_BANK
-from iha_theory import Means, Request
+from constructions.theorem_4_cpm3 import THEOREM
+from iha_theory import Means, Request, load_graph
 
 
 def asked(section, k, pseudo_heads=None, n=1000):
@@ -36,3 +39,30 @@ def test_fewer_pseudo_heads_than_heads_are_tiled(k, pseudo_heads, is_tiled):
     assert (len(paper), len(tiled)) == (int(not is_tiled), int(is_tiled))
     # The paper's routing has P = H whatever P was asked for.
     assert [case.parameters.get("pseudo_heads") for case in (*paper, *tiled)] == [pseudo_heads if is_tiled else None]
+
+
+def names(request):
+    """The names of the cases that a request asks of Theorem 4, section by section."""
+    return [[case.name for case in section.requested(request)] for section in THEOREM.sections if section.requested]
+
+
+@pytest.mark.parametrize(("n", "counts"), [(4, "every residue"), (7, "40 given inputs"), (13, "3 given inputs")])
+def test_the_cases_of_cpm3(n, counts):
+    """Layers; counts, of all inputs while they are few; half as many tokens and one fewer; every G; the built weights."""
+    sizes = "M=3, G=5"
+    assert names(Request(n=n, modulus=3, coefficient=5)) == [
+        [f"N={n}, IHA, P = H, every token", f"N={n}, multi-head attention, every token"],
+        [f"N={n}, {sizes}, {counts}"],
+        [f"N_max={n}, N={m}, {sizes}, given inputs" for m in (n // 2, n - 1)],
+        ["M=3, every G, every residue"],
+        [f"N={n}, counted in the weights"],
+    ]
+
+
+@pytest.mark.parametrize("more", [{"k": 3}, {"features": np.ones((3, 1))}, {"graph": True}])
+def test_n_with_an_option_of_banks_asks_nothing_of_cpm3(more):
+    given = more | ({"graph": load_graph("karate")} if "graph" in more else {})
+    assert asked_of_cpm3(Request(n=3, **given)) is None
+    assert names(Request(n=3, **given)) == [[]] * 5
+    # A modulus or a coefficient makes it CPM-3 all the same.
+    assert asked_of_cpm3(Request(n=3, modulus=2, **given)) is not None

@@ -1,6 +1,7 @@
 """The instances for devices, without a device: exact outputs, the inputs that reach the extremes, and bounds by hand."""
 
 from math import exp, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,16 @@ DOUBLES = Arithmetic(2**-53, 2**-53)
 class Recorded:
     """An arithmetic that keeps the counts of roundings that it is asked about, and answers with a given number."""
 
-    def __init__(self, answer=1.0):
+    def __init__(self, answer):
         self.asked, self.answer = [], answer
 
     def gamma(self, stored, added, factors):
         self.asked.append((stored, added, factors))
         return self.answer
+
+
+def recorded(answer=1.0) -> Any:
+    return Recorded(answer)
 
 
 @pytest.mark.parametrize("dtype", LARGEST)
@@ -67,13 +72,13 @@ def test_a_bank_is_the_powers_of_its_graph(options, edge):
 
 def test_the_bound_of_a_bank_by_hand():
     # 3 times (model 9 and source 3), 7 tokens of 3 pseudo-heads, key 7, 3 heads of 3 pseudo-heads: 36 + 21 + 7 + 9.
-    case, asked = filter_case(), Recorded()
+    case, asked = filter_case(), recorded()
     scale = case.bound(asked)
     assert asked.asked == [(20, 73, 18)]
     # Every weight is positive, so that the scale is the bank of |X|: for the first block |X| itself.
     assert np.allclose(scale[:, 2:4], graph_of(case, 7) @ np.abs(case.x[:, :2]))
     assert (scale[:, :2] == np.abs(case.x[:, :2])).all()
-    assert (case.bound(Recorded(3.0)) == 3 * scale).all()
+    assert (case.bound(recorded(3.0)) == 3 * scale).all()
 
 
 def test_shifts_have_both_extremes_among_their_tokens_and_are_exact():
@@ -112,13 +117,13 @@ def test_the_inverse_temperature_is_a_tenth_above_the_threshold():
 
 def test_the_bound_of_hard_shifts_by_hand():
     # N=5, H=P=3: 3 times (model 6 and source 3), 5 tokens of 3 pseudo-heads, key 5, 3 heads of 3 pseudo-heads.
-    case, asked = shift_case(5, 10), Recorded(0.5)
+    case, asked = shift_case(5, 10), recorded(0.5)
     assert (case.bound(asked) == 0.5 * np.abs(case.target)).all()
     assert asked.asked == [(21, 27 + 15 + 5 + 9, 18)]
 
 
 def test_the_bound_of_soft_shifts_by_hand():
-    case, asked = shift_case(5, 10, beta=2.7), Recorded(0.25)
+    case, asked = shift_case(5, 10, beta=2.7), recorded(0.25)
     bound = case.bound(asked)
     # int(2 * 2.7) + 8 more additions; the logit has 12 stored numbers, sums of model 6 and source 3 twice, and key 5.
     assert asked.asked == [(21, 56 + 5 + 8, 18), (12, 2 * 6 + 2 * 3 + 5, 10)]

@@ -11,11 +11,12 @@ from constructions.bank import deciding_features
 from constructions.blocks import miss_probability
 from constructions.bound_report import bound_report
 from constructions.least_heads import CONVENTIONS
+from constructions.lower_bounds import MEETING
 from constructions.oracle import filter_bank
 from constructions.power_structure import Powers
 from constructions.sample_matrices import GALLERY, sample
 from iha_theory import RATIONALS
-from iha_theory.verification import rounded_up
+from iha_theory.verification import build, rounded_up
 
 HALF = Fraction(1, 2)
 
@@ -53,6 +54,17 @@ def test_powers_that_stand_still():
     found = report([[1, 1], [0, 0]], 4)
     assert found.is_sound
     assert said(found, "class") == ["M^2 = 1 M^1", "M^3 = 1 M^1"]
+
+
+def test_the_numbers_and_what_the_paper_says():
+    assert report([[1, 1], [0, 0]], 5).numbers == {
+        "s": "2 of the k = 5 powers are independent", "rho": "2 classes of proportional non-zero powers",
+        "tau": "A^2 is a multiple of A^1", "scalar": "A is no multiple of the identity"}
+    found = report([[3, 0], [0, 3]], 5)
+    assert found.numbers["scalar"] == "A is a multiple of the identity"
+    assert report([[1, 1], [0, 1]], 5).numbers["tau"] == "no A^t is a multiple of A^(t-1) for t < 5"
+    # k heads of multi-head attention, ceil(sqrt k) of IHA.
+    assert [row[4] for row in found.rows] == ["5", "5", "5", "5", "3", "3"]
 
 
 def kinds(found):
@@ -135,6 +147,8 @@ def reasons(n, k):
     (9, 9, 2, 5, "at least 2, since H P^2 >= s = 9; 2 are known to do (signed)"),
     (16, 16, 3, 6, "at least 2, since H P^2 >= s = 16; 2 are known to do (tiled)"),
     (10, 10, 3, 4, "at least 2, since H P^2 >= s = 10; 2 are known to do (tiled)"),
+    # Three blocks of two powers and one of one are three by three, which the signed routing serves.
+    (7, 7, 2, 4, "at least 2, since H P^2 >= s = 7; 2 are known to do (signed)"),
     (5, 5, 2, 3, "at least 2, since H P^2 >= s = 5; 2 are known to do (tiled)"),
     # Only two of the five powers are independent.
     (2, 5, 1, 2, "at least 1, since H P^2 >= s = 2; 1 are known to do (R sums the heads)"),
@@ -151,6 +165,30 @@ def test_why_fewer_heads_do_not_suffice(n, k, fewer, held, pseudo_heads):
 def test_one_head_needs_no_reason():
     assert reasons(1, 1)[:2] == ("at least one head", "at least one head")
     assert reasons(2, 2)[0] == "the first 2 powers: neighbours are not proportional"
+
+
+def test_the_point_that_decides_counts_the_projection(monkeypatch):
+    """Without the projection the bound on the coefficients would be too small, and "for every X" unfounded."""
+    given = []
+    monkeypatch.setattr(bounds_module, "deciding_features",
+                        lambda *arguments: given.append(arguments) or deciding_features(*arguments))
+    structure = Powers(sample("two components"), 4)
+    for convention in CONVENTIONS.values():
+        assert bounds_module._exactly(structure, convention)[1]
+    placed = [convention.meets(structure, structure.a, 1) for convention in CONVENTIONS.values()]
+    assert sum(layer.projection is not None for layer in placed) == 2
+    for (_, _, k, d, projection), layer in zip(given, placed, strict=True):
+        assert (k, d) == (4, 1)
+        assert projection is None if layer.projection is None else (projection == layer.projection).all()
+
+
+@pytest.mark.parametrize("section", MEETING, ids=lambda section: section.title)
+def test_the_layers_of_the_book_are_judged_at_the_point_that_decides(section):
+    for case in section.cases[:4]:
+        met, (k, n) = build(section, case), (case.parameters["k"], sample(case.parameters["name"]).shape[0])
+        a = case.domain.array(Powers(sample(case.parameters["name"]), k).a)
+        assert (met.x[:, :1] == deciding_features(met.weights, a, k, 1, met.placed.projection)).all()
+        assert (met.x[:, 1:] == np.eye(n, dtype=int)).all()
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)

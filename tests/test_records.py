@@ -74,10 +74,33 @@ def test_a_scope_is_earned(section):
             assert case.domain is POLYNOMIALS, case.name
         for words, scopes in EARNED:
             assert not re.search(words, case.name) or case.scope in scopes, case.name
-        if "symbolic" in case.name:
+        if re.search(r"symbolic|any score function|every temperature", case.name):
             assert case.domain is POLYNOMIALS, case.name
         if "random A" in case.name:
             assert (case.domain is RESIDUES) == (case.scope is Scope.SIZE), case.name
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_coefficient_is_every_residue_of_one_and_a_symbol(section):
+    """CPM-3 for every G: the layer with G a symbol, its counts at G in each class modulo M; else at the G of the name."""
+    for case in (case for case in section.cases if "coefficients" in case.parameters):
+        modulus, given = case.parameters["modulus"], case.parameters["coefficients"]
+        says = re.search(r"every G|G=([\d, ]+?)(?=, [a-z]|$)", case.name)
+        assert says, case.name
+        if says[0] == "every G":
+            assert case.domain is POLYNOMIALS, case.name
+            assert {g % modulus for g in given} == set(range(modulus)), case.name
+        else:
+            assert given == tuple(map(int, says[1].split(", "))), case.name
+        assert bool(case.parameters.get("multi_head")) == ("multi-head attention" in case.name), case.name
+        assert ("every residue" in case.name) == (case.scope is Scope.SIZE and not case.parameters.get("largest"))
+
+
+def test_some_cases_have_coefficients():
+    names = [case.name for theorem in CATALOGUE for section in theorem.sections for case in section.cases
+             if "coefficients" in case.parameters]
+    assert len([name for name in names if "every G" in name]) > 5
+    assert len([name for name in names if "every G" not in name]) > 5
 
 
 @pytest.mark.parametrize("theorem", CATALOGUE, ids=lambda theorem: theorem.key)
