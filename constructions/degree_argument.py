@@ -177,7 +177,6 @@ class Perturbed:
     """
 
     g: Any
-    e: Any
     p: np.ndarray
     v: np.ndarray
     w: np.ndarray
@@ -216,7 +215,7 @@ class Perturbed:
 def _perturbed(*, domain: Domain, n: int) -> Perturbed:
     s, (g, e) = symbols({"p": (n, 1), "v": (n, 1), "w": (n, 1)}, extra=["g", "e"])
     identity = unit_like(s["p"], n)
-    return Perturbed(g, e, s["p"], s["v"], s["w"], identity * g + s["p"] @ s["v"].T, identity * e + s["p"] @ s["w"].T,
+    return Perturbed(g, s["p"], s["v"], s["w"], identity * g + s["p"] @ s["v"].T, identity * e + s["p"] @ s["w"].T,
                      identity + s["p"] @ s["v"].T)
 
 

@@ -145,7 +145,7 @@ def _iha(structure: Powers, a: np.ndarray, d: int, heads: int, blocks: int) -> I
     for m in range(heads):
         w_q[m, d:], w_k[m, d:] = large[m], small[m].T
         for block in range(blocks):
-            c = int(block == m) if heads >= blocks else structure.in_basis[block, m]
+            c = structure.in_basis[block, m]
             w_v[m, :d, block * d : (block + 1) * d] = lifted(np.eye(d, dtype=int).astype(object) * c, a)
     return IHA(w_q, w_k, w_v, **routing(full_cover(heads), a))
 

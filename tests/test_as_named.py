@@ -7,13 +7,16 @@ import pytest
 
 from constructions.appendix_c_flops import MIXING_COST
 from constructions.closed_forms import Routing
+from constructions.counting_pipeline import PIPELINE
 from constructions.cpm3_crossovers import SMALL_SMALLER
 from constructions.crossovers import LEAST
 from constructions.operator_span import drawn_operators
 from constructions.repeated_sections import seeing
 from constructions.small_impossible import ONE_HEAD, ONE_IHA_HEAD, PROJECTED_HEADS
 from constructions.temperature import OUTPUT, ROUNDING
+from constructions.theorem_3_polynomial_filter import FEWER_PSEUDO_HEADS
 from constructions.theorem_4_cpm3 import LAYER
+from iha_theory.claims import Request
 from iha_theory.count import ceil_sqrt, counted
 from iha_theory.rank import exact_rank
 from iha_theory.scalars import INTEGERS
@@ -61,6 +64,7 @@ def test_every_unknown_of_a_system_has_a_part_in_it(section, case):
     used = {str(symbol) for equation in system.equations for symbol, degree in zip(
         ring.symbols, map(max, zip(*equation.monoms(), strict=True)), strict=True) if degree}
     names = {f"{name}{i}_{j}" for name, shape in system.unknowns.items() for i, j in np.ndindex(shape)}
+    assert len(set(system.features)) == len(system.features)
     # Where one token alone carries a feature, the columns of the others do not matter.
     assert used - {"t"} <= names
     assert len(system.features) < system.n or used - {"t"} == names
@@ -68,8 +72,14 @@ def test_every_unknown_of_a_system_has_a_part_in_it(section, case):
     assert ("t" in used) == any(callable(wanted) for wanted in system.wanted)
 
 
-SMALL = [pytest.param(section, case, id=case.name) for section in (OUTPUT, ROUNDING, LAYER) for case in section.cases
-         if case.parameters["n"] <= 5]
+def asked(section, **more):
+    """The cases of a user who gives N=4, M=2 and G=5, and more."""
+    request = Request(n=4, modulus=2, coefficient=5, **more)
+    return section.requested(request) if section.requested else ()
+
+
+SMALL = [pytest.param(section, case, id=case.name) for section in (OUTPUT, ROUNDING, LAYER, PIPELINE)
+         for case in (*section.cases, *asked(section)) if case.parameters["n"] <= 5]
 
 
 @pytest.mark.parametrize(("section", "case"), SMALL)
@@ -94,3 +104,28 @@ def test_the_cost_of_mixing_is_for_every_size():
     layer = build(MIXING_COST, MIXING_COST.cases[0]).layer
     assert [str(size) for size in (layer.heads, layer.key, layer.value, layer.model, layer.pseudo)] == [
         "H", "d_h", "d_h", "H*d_h", "P"]
+
+
+def test_fewer_pseudo_heads_are_asked_for_by_name():
+    paper, fewer, multi_head = (build(LAYER, case).weights.sizes for case in asked(LAYER, pseudo_heads=1))
+    assert (paper["head"], paper["pseudo"]) == (2, 2)
+    assert (fewer["head"], fewer["pseudo"]) == (4, 1)
+    assert (multi_head["head"], multi_head["pseudo"]) == (4, 1)
+
+
+@pytest.mark.parametrize("case", [case for case in FEWER_PSEUDO_HEADS.cases if case.parameters.get("heads")],
+                         ids=lambda case: case.name)
+def test_a_tiled_bank_has_the_heads_and_pseudo_heads_that_are_given(case):
+    sizes = build(FEWER_PSEUDO_HEADS, case).weights.sizes
+    assert (sizes["out"], sizes["pseudo"]) == (case.parameters["heads"], case.parameters["pseudo_heads"])
+
+
+def test_a_tiled_bank_takes_more_heads_than_it_needs_if_they_are_given():
+    for heads in (4, 5, 6):
+        sizes = FEWER_PSEUDO_HEADS.instance(domain=INTEGERS, n=2, d=1, k=16, heads=heads, pseudo_heads=3).weights.sizes
+        assert (sizes["out"], sizes["pseudo"]) == (heads, 3)
+
+
+def test_the_counter_that_a_claim_names_is_the_one_that_counts():
+    instance = build(PIPELINE, PIPELINE.cases[0])
+    assert (instance.wanted(counter=lambda tokens, modulus, g: [modulus, g]) == [3, 7]).all()

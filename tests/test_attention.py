@@ -243,3 +243,20 @@ def test_rotary_turns_pairs_of_features_by_the_position():
     assert (shifted == rotary(softmax(base=2), lambda n, j: n + j, quarter)(q, k, v)).all()
     with pytest.raises(ValueError, match="even number of key features; got 3"):
         rotary(linear, lambda n, j: n, quarter)(v, v, v)
+
+
+def test_rotary_turns_each_pair_of_features_by_its_own_angle():
+    """Three pairs: the first by no angle, the second by a right angle, the third by two."""
+    q, seen = RATIONALS.array(np.arange(1, 7).reshape(1, 1, 1, 6)), {}
+    turned = rotary(lambda q, k, v: seen.update(q=q, k=k) or v, lambda n, j: 1, lambda position, pair: quarter(pair, 0))
+    turned(q, 10 * q, q)
+    assert seen["q"].ravel().tolist() == [1, 2, -4, 3, -5, -6]
+    assert seen["k"].ravel().tolist() == [10, 20, -40, 30, -50, -60]
+
+
+def test_a_constant_total_over_polynomials_keeps_its_denominator():
+    """One token: whatever its weight, the average is its value."""
+    _, x = ring("x", QQ)
+    q = np.full((1, 1, 1, 1), x.ring.one, dtype=object)
+    output = normalized(lambda score: score / 2)(q, q, np.full((1, 1, 1, 1), x, dtype=object))
+    assert output.ravel().tolist() == [x]

@@ -216,3 +216,21 @@ def test_every_convention_serves_several_features(name, d):
 def test_a_sample_is_what_its_name_says(name, is_so):
     a = np.array([[Fraction(int(v.p), int(v.q)) for v in row] for row in sample(name)], dtype=object)
     assert is_so(a, np.eye(len(a), dtype=int).astype(object))
+
+
+def test_independent_powers_with_denominators_are_verified_exactly():
+    found = report([[HALF, 0], [0, 1]], 2)
+    assert found.is_sound
+    assert found.rows[0][3] == "2 heads, exactly, for every X"
+
+
+@pytest.mark.parametrize("pair", [(0, 2), (1, 3), (1, 1)])
+def test_proportional_powers_are_not_certified_apart(pair):
+    with pytest.raises(ValueError, match=f"powers {pair[0]} and {pair[1]} are proportional"):
+        Powers(RATIONALS.array([[0, 1], [1, 0]]), 4).apart(iter([pair]))
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (2, 1), (2, 3)])
+def test_no_power_is_apart_from_zero(pair):
+    with pytest.raises(ValueError, match="are proportional"):
+        Powers(RATIONALS.array([[0, 1], [0, 0]]), 4).apart(iter([pair]))

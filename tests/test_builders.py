@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import constructions.builders as builders
 from constructions.builders import ATTENTIONS, BUILDERS
 from iha_theory import forward, load_graph
 from iha_theory.scalars import RATIONALS
@@ -65,3 +66,12 @@ def test_weights_beyond_reach_are_refused_by_name_and_with_their_number(path, na
     given = options if "n" in options else {"graph": path, **options}
     with pytest.raises(ValueError, match=rf"^{name}: the weights would have {entries:,} entries, more than 20,000,000"):
         BUILDERS[name].make(**given)
+
+
+def test_the_largest_weights_are_built_and_one_entry_more_is_not(monkeypatch):
+    # N = 2 heads: 2N^2(N+1) + N(N+1) = 30 entries.
+    monkeypatch.setattr(builders, "LARGEST", 30)
+    assert BUILDERS["cyclic-shifts-mha"].make(n=2).weights.sizes["head"] == 2
+    monkeypatch.setattr(builders, "LARGEST", 29)
+    with pytest.raises(ValueError, match="30 entries, more than 29"):
+        BUILDERS["cyclic-shifts-mha"].make(n=2)

@@ -41,6 +41,8 @@ def test_a_witness_shows_both_values():
     assert str(outcome.witness) == "[0, 1]: 1/3 against 1/2"
     assert str(compare(EQUAL, 2, 3, INTEGERS).witness) == "2 against 3"
     assert str(compare(EQUAL, 10**70, 3, INTEGERS).witness) == f"1{'0' * 56}... against 3"
+    assert str(compare(EQUAL, 10**59, 3, INTEGERS).witness) == f"1{'0' * 59} against 3"
+    assert str(compare(EQUAL, FLOATS.array([0.1]), FLOATS.array([2]), FLOATS, 0.5).witness) == "[0]: 0.1 against 2.0"
 
 
 def test_flint_and_python_rationals_are_compared():
@@ -192,3 +194,10 @@ def test_shapes_must_match_and_something_must_be_compared():
         compare(EQUAL, [], 1, INTEGERS)
     with pytest.raises(ValueError, match="ragged array"):
         compare(EQUAL, [[1], [1, 2]], [[1], [1]], INTEGERS)
+
+
+def test_an_element_outside_the_domain_is_named_with_its_side_and_its_place():
+    for side, pair in (("left", ([1, 0.5], [1, 1])), ("right", ([1, 1], [1, 0.5]))):
+        left, right = (np.array(values, dtype=object) for values in pair)
+        with pytest.raises(TypeError, match=rf"^{side} side, index \(1,\): float is none of the integers"):
+            compare(EQUAL, left, right, INTEGERS)

@@ -97,6 +97,8 @@ def test_a_theorem_shows_a_row_for_every_size_only_while_its_proof_counts(folder
     rows = list(verify([theorem]))
     assert [(row.claim, row.scope, row.means) for row in rows] == [
         ("proof:of_Other", Scope.ALL, Means.PROOF), ("proof:of_Top", Scope.ALL, Means.PROOF)]
+    assert [(row.says, row.relation, row.case, row.remark) for row in rows] == [
+        (given.says, "⊢", f"proofs/{given.file}", "accepted without axioms") for given in theorem.proofs]
     (folder / "Base.v").write_text("(* edited *)\n")
     accepted.cache_clear()
     assert [row.claim for row in verify([theorem])] == ["proof:of_Other"]

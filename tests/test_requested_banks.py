@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+import constructions.bank_cases as bank_cases
+from constructions.counting_pipeline import PIPELINE
 from constructions.cpm3_request import asked as asked_of_cpm3
+from constructions.order_sensitivity import ORDER
+from constructions.shorter_sequences import SHORTER
 from constructions.theorem_1_operator_count import HEADS
 from constructions.theorem_3_polynomial_filter import FEWER_PSEUDO_HEADS, IHA_BANK
-from constructions.theorem_4_cpm3 import THEOREM
-from iha_theory import Means, Request, load_graph
+from constructions.theorem_4_cpm3 import LAYER, THEOREM
+from iha_theory import POLYNOMIALS, RATIONALS, Means, Request, load_graph
 
 
 def asked(section, k, pseudo_heads=None, n=1000):
@@ -66,3 +70,30 @@ def test_n_with_an_option_of_banks_asks_nothing_of_cpm3(more):
     assert names(Request(n=3, **given)) == [[]] * 5
     # A modulus or a coefficient makes it CPM-3 all the same.
     assert asked_of_cpm3(Request(n=3, modulus=2, **given)) is not None
+
+
+def test_the_largest_k_is_served_and_the_next_is_not(monkeypatch):
+    monkeypatch.setattr(bank_cases, "LARGEST_K", 4)
+    assert len(asked(HEADS, 4, n=3)) == 1
+    with pytest.raises(ValueError, match="k: got 5, wanted at most 4 powers"):
+        asked(HEADS, 5, n=3)
+
+
+def cases_of(section, request):
+    return section.requested(request)
+
+
+@pytest.mark.parametrize(("n", "domain"), [(4, POLYNOMIALS), (12, POLYNOMIALS), (13, RATIONALS)])
+def test_the_tokens_of_cpm3_are_symbols_up_to_twelve(n, domain):
+    request = Request(n=n, modulus=3, coefficient=5)
+    assert {case.domain for section in (LAYER, PIPELINE, SHORTER) for case in cases_of(section, request)} == {domain}
+
+
+@pytest.mark.parametrize(("n", "shorter"), [(1, []), (2, [1]), (3, [1, 2]), (6, [3, 5])])
+def test_sequences_that_are_shorter_than_asked_for(n, shorter):
+    cases = cases_of(SHORTER, Request(n=n, modulus=3, coefficient=5))
+    assert [case.parameters["inputs"].shape[1] for case in cases] == shorter
+
+
+def test_all_residues_are_tried_for_order_up_to_modulus_24():
+    assert [len(cases_of(ORDER, Request(n=1, modulus=modulus))) for modulus in (1, 24, 25)] == [1, 1, 0]

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constructions import cyclic_shifts, cyclic_shifts_mha
-from constructions.blocks import Cover
-from constructions.shifts import cyclic, first_of_ties, generic_tokens, with_positions, workspace
+from constructions.blocks import Cover, symbols
+from constructions.shifts import cyclic, first_of_ties, generic_tokens, unread, with_positions, workspace
 from iha_theory import RATIONALS, forward, hard
+from iha_theory.layer import IHA
 from tests import reference
 from tests.shifted_tokens import column, fractions, shifts_of
 
@@ -46,7 +47,8 @@ def test_the_workspace_of_n_4_by_hand():
         [3, 4, 1, 2],
         [4, 1, 2, 3],
     ]
-    assert shifts_of(cyclic_shifts(4, shift=cyclic(4).T), 1, 2, 3, 4)[0].tolist() == [1, 4, 3, 2]
+    for build in (cyclic_shifts, cyclic_shifts_mha):
+        assert shifts_of(build(4, shift=cyclic(4).T), 1, 2, 3, 4)[0].tolist() == [1, 4, 3, 2]
 
 
 def test_columns_beyond_the_tokens_start_over():
@@ -107,6 +109,8 @@ def test_the_generic_tokens_by_hand():
     assert generic_tokens(cyclic_shifts(2, pseudo_heads=1)).tolist() == [[22], [22**2]]
     # N = 4, H = P = 2, values up to 2: 8 * 2 = 16, lcm(1, ..., 8) = 840, base 2 * 840 * 17 + 2
     assert generic_tokens(cyclic_shifts(4))[:2].tolist() == [[28562], [28562**2]]
+    # N = H = P = 1, every weight at most 1: coefficients below 2, base 2 * 2 + 2
+    assert generic_tokens(cyclic_shifts(1)).tolist() == [[6]]
 
 
 def test_one_wrong_entry_does_not_pass_at_the_generic_tokens():
@@ -128,3 +132,34 @@ def test_the_first_of_ties_is_read():
     v = RATIONALS.array(np.array([4, 5, 6], dtype=object).reshape(1, 1, 3, 1))
     assert first_of_ties(q, k, v).ravel().tolist() == [4, 4, 4]
     assert hard(q, k, v).ravel().tolist() == [5, 5, 5]
+
+
+@pytest.mark.parametrize("query", [[0, 1], [Fraction(-1, 2), 1]])
+def test_the_first_of_ties_is_a_maximum_whatever_the_query(query):
+    """The keys score 0, 1, 1: the second is the first maximum."""
+    q = RATIONALS.array(np.array(query * 3, dtype=object).reshape(1, 1, 3, 2))
+    k = RATIONALS.array(np.array([[0, 0], [0, 1], [0, 1]], dtype=object).reshape(1, 1, 3, 2))
+    v = RATIONALS.array(np.array([4, 5, 6], dtype=object).reshape(1, 1, 3, 1))
+    assert first_of_ties(q, k, v).ravel().tolist() == [5, 5, 5]
+
+
+def test_a_pseudo_query_is_unread_where_no_output_collects_it():
+    """The second pseudo-query of the first head; the second output also ignores all of the second head."""
+    ones = RATIONALS.array(np.ones((2, 2, 2), dtype=int))
+    collapse = RATIONALS.array([[[1, 0], [1, 1]], [[1, 0], [0, 0]]])
+    weights = IHA(ones, ones, ones, ones, ones, ones, collapse)
+    assert unread(weights)["weights.alpha_q"].tolist() == [[[False, True], [False, False]]] * 2
+    assert unread(cyclic_shifts_mha(2)) == {}
+
+
+@pytest.mark.parametrize("build", [cyclic_shifts, cyclic_shifts_mha])
+def test_the_weights_are_over_the_scalars_asked_for(build):
+    like = symbols({"x": (3, 1)}, rational=True)[0]["x"]
+    arrays = [cyclic(3, like), *build(3, like=like).fields().values()]
+    assert {type(value) for array in arrays for value in array.flat} == {type(like[0, 0])}
+
+
+@pytest.mark.parametrize(("build", "name"), [(cyclic_shifts, "cyclic_shifts"), (cyclic_shifts_mha, "cyclic_shifts_mha")])
+def test_no_tokens_are_refused_by_name(build, name):
+    with pytest.raises(ValueError, match=f"^{name}: got n_max=0, wanted at least 1 token"):
+        build(0)

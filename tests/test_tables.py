@@ -1,5 +1,8 @@
 """Every table of counts, with rows worked by hand from the sizes and with the names of its columns."""
 
+import pytest
+
+import constructions.account_tables as tables_module
 from constructions.account_tables import cpm3_table, crossover_table, filter_table, layer_table, model_table
 
 
@@ -76,3 +79,28 @@ def test_a_model_by_hand():
         "of FFN": 3_194_880, "of norms": 318, "total": 3_968_478, "2.4B": False, "P": 2, "mixing/layer": 32,
         "mixing, 26 layers": 832, "percent": 0.020965}
     assert len(table.notes) == 2
+
+
+@pytest.mark.parametrize(("table", "entries", "row"), [
+    # k = 2, H = L = P = 2, d = 1, N = 2: 2HN(N+d) + H(N+d)dL + 4H^2 P = 24 + 12 + 32; multi-head attention has 30.
+    (lambda: filter_table((2,), (1,), (2,), built=True), 68, "k=2, d=1, N=2"),
+    # N = 2: the layer 2HN(N+1) + (N+1)H^2 + 4H^3 = 68 and the MLP N^2 (H^2 + 1) = 20; multi-head attention has less.
+    (lambda: cpm3_table((2,), built=True), 88, "N=2"),
+])
+def test_weights_are_built_up_to_the_limit(table, entries, row, monkeypatch):
+    monkeypatch.setattr(tables_module, "MOST_BUILT", entries)
+    assert rows_of(table())[0]["IHA built"] == entries
+    monkeypatch.setattr(tables_module, "MOST_BUILT", entries - 1)
+    with pytest.raises(ValueError, match=f"^{row}: --built would make {entries} entries, the limit is {entries - 1}"):
+        table()
+
+
+@pytest.mark.parametrize(("least", "most", "rounds"), [
+    (0, 0, True), (0, 1, True), (-1, 0, True), (1, 1, False), (-1, -1, False)])
+def test_a_total_rounds_to_what_lies_between_two_numbers_inclusive(least, most, rounds, monkeypatch):
+    for row in rows_of(model_table()):
+        monkeypatch.setattr(tables_module, "LEAST", row["total"] + least)
+        monkeypatch.setattr(tables_module, "MOST", row["total"] + most)
+        [found] = [other["2.4B"] for other in rows_of(model_table())
+                   if other["total"] == row["total"] and other["embeddings"] == row["embeddings"]]
+        assert found is rounds

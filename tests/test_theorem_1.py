@@ -40,6 +40,8 @@ def test_one_head_for_a_multiple_of_the_identity():
     hat = INTEGERS.array([[5, 1, 0], [7, 0, 1]])
     assert forward(weights, hat, linear).tolist() == [[5, 15, 45, 135], [7, 21, 63, 189]]
     assert weights.sizes["out"] == 1
+    two = one_head_for_scalar(INTEGERS.element(3), 1, 3, 2)
+    assert forward(two, INTEGERS.array([[5, 7, 1]]), linear).tolist() == [[5, 7, 15, 21, 45, 63]]
 
 
 def test_the_builder_refuses_bad_input():

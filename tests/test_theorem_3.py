@@ -18,8 +18,10 @@ from constructions.blocks import (
     expansion_bound,
     full_cover,
     generic_features,
+    lifted,
     miss_probability,
     powers,
+    symbols,
     tiled_cover,
 )
 from constructions.filter_routings import SIGNED, chosen_cover
@@ -222,3 +224,17 @@ def test_the_expansion_bound_by_hand():
     assert expansion_bound(weights, 5) == (5 * products * 4 * 2, 4 * 2)
     thirds = RATIONALS.array(np.ones((4, 3), dtype=int)) / 3
     assert expansion_bound(weights, 1, thirds) == (4 * products * 4 * 2, 4 * 2 * 3)
+
+
+def test_a_fraction_enters_a_polynomial_ring_only_over_a_field():
+    whole, rational = symbols({"x": (1, 1)})[0]["x"], symbols({"x": (1, 1)}, rational=True)[0]["x"]
+    assert lifted([2], whole)[0] == whole[0, 0].ring.one * 2
+    assert 2 * lifted([Fraction(3, 2)], rational)[0] == 3
+    with pytest.raises(ValueError, match="1/2 is not in the coefficient ring ZZ; use the rationals"):
+        lifted([Fraction(3, 2)], whole)
+
+
+def test_python_integers_of_any_length_are_taken():
+    large = 10**30
+    weights = polynomial_filter(np.array([[large]], dtype=object), 4, 1)
+    assert forward(weights, np.array([[1, 1]], dtype=object), linear)[0].tolist() == [1, large, large**2, large**3]

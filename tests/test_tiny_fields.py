@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import constructions.tiny_fields as fields_module
 from constructions.tiny_fields import ALL_HEADS, TWO_ELEMENTS, TWO_MATRICES, AllHeads
 from iha_theory.claims import Theorem
 from iha_theory.verification import build, verify
@@ -119,3 +120,17 @@ def test_the_claims_hold():
     rows = list(verify([Theorem("fields", "", "", "", (ALL_HEADS, TWO_ELEMENTS, TWO_MATRICES))]))
     assert [row for row in rows if not row.is_expected] == []
     assert len({row.claim for row in rows}) == 8
+
+
+def test_the_class_of_a_matrix_over_five_elements_is_that_of_its_multiples():
+    classes = {fields_module._class(tuple(c * entry % 5 for entry in (0, 2, 1, 4)), 5) for c in (1, 2, 3, 4)}
+    assert classes == {(0, 1, 3, 2)}
+    assert fields_module._class((0, 0), 5) == (0, 0)
+
+
+def test_exponents_of_functions_over_five_elements():
+    """x^5 = x at every point, and no two of 1, x, ..., x^4 agree at all points."""
+    reduced = [AllHeads(5, 2, 1, True)._reduced(exponent) for exponent in range(10)]
+    assert reduced == [0, 1, 2, 3, 4, 1, 2, 3, 4, 1]
+    assert all(pow(x, e, 5) == pow(x, r, 5) for e, r in enumerate(reduced) for x in range(5))
+    assert [AllHeads(5, 2, 1, False)._reduced(exponent) for exponent in range(10)] == list(range(10))

@@ -24,6 +24,7 @@ from iha_theory.residues import Residues
 from iha_theory.scalars import BALLS, FLOATS, INTEGERS, RATIONALS, RESIDUES
 from iha_theory.verification import (
     build,
+    errata_cases,
     is_sound,
     jobs_of,
     judge_case,
@@ -49,6 +50,7 @@ def test_a_row_says_by_which_means_it_is_known(domain, value, means, verdict):
     (row,) = verify([theorem(section(case(value, domain, Scope.SIZE)))])
     assert (row.means, row.verdict, row.scope) == (means, verdict, Scope.SIZE)
     assert (row.theorem, row.claim, row.case, row.relation) == ("7", "four", f"value={value}", "=")
+    assert (row.says, row.erratum) == (IS_FOUR.says, "")
     assert row.is_expected == (value == 4)
     assert (row.witness is None) == (value == 4)
     assert is_sound([row]) == (value == 4)
@@ -182,6 +184,14 @@ def test_proofs_are_a_job_of_their_own_at_the_end_of_their_theorem(tmp_path):
     assert [(row.theorem, row.claim, row.scope, row.means) for row in rows if row.means is Means.PROOF] == [
         ("8", "proof:some", Scope.ALL, Means.PROOF)]
     assert [row.claim for row in verify(book, Request())] == ["four", "four", "proof:some"]
+
+
+def test_an_erratum_is_judged_without_the_claims_beside_it():
+    erratum = Erratum("e", "false", "Theorem 7", "It is not four.", PRINTED, ())
+    book = [theorem(section(case(5), errata=(erratum,)), section(case(4)))]
+    places = list(errata_cases(book))
+    assert [found.name for _, _, found in places] == ["value=5"]
+    assert [row.claim for place in places for row in judge_case(*place)] == ["printed"]
 
 
 def test_theorems_are_selected_by_either_number():
