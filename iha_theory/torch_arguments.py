@@ -79,13 +79,17 @@ def checked(layer: InterleavedHeadAttention, query: Tensor, key: Tensor | None, 
     value = key if value is None else value
     batched = query.dim() == 3
     given = {"query": (query, layer.embed_dim), "key": (key, layer.kdim), "value": (value, layer.vdim)}
+    if own and layer.kdim == layer.vdim == layer.embed_dim:
+        # One tensor, one check.
+        del given["key"], given["value"]
+    kind = layer.q_proj.weight.dtype
     order = "batch, token" if layer.batch_first else "token, batch"
     for name, (tensor, width) in given.items():
         if tensor.dim() not in (2, 3) or tensor.shape[-1] != width or (tensor.dim() == 3) != batched:
             axes = f"({order}, {width})" if batched or tensor.dim() not in (2, 3) else f"(token, {width})"
             raise ValueError(f"{name}: got shape {tuple(tensor.shape)}, wanted {axes}")
-        if tensor.dtype != layer.q_proj.weight.dtype and not torch.is_autocast_enabled(tensor.device.type):
-            raise ValueError(f"{name}: got dtype {tensor.dtype}, wanted the layer's {layer.q_proj.weight.dtype}")
+        if tensor.dtype != kind and not torch.is_autocast_enabled(tensor.device.type):
+            raise ValueError(f"{name}: got dtype {tensor.dtype}, wanted the layer's {kind}")
     if not batched:
         query, key, value = (t.unsqueeze(0) for t in (query, key, value))
     elif not layer.batch_first:

@@ -37,6 +37,7 @@ class KVCache:
         self.tokens = self.kept = 0
         self.matrices: Matrices | None = None
         self._tables: dict[tuple[int, ...], Tensor] = {}
+        self._stacked: tuple[Matrices, Tensor] | None = None
 
     @property
     def numbers_per_token(self) -> int:
@@ -51,6 +52,12 @@ class KVCache:
             # The keys that are handed out lie within the window already.
             self._tables[limits] = picture(1, self.capacity, self.pseudo, limits, None, self.k.dtype, self.k.device)
         return self._tables[limits]
+
+    def stacked(self, matrices: Matrices) -> Tensor:
+        """(3, P H, H): the mixing of queries, keys and values, for one product of all three; put together once."""
+        if self._stacked is None or self._stacked[0] is not matrices:
+            self._stacked = matrices, torch.stack((matrices.q, matrices.k, matrices.v))
+        return self._stacked[1]
 
     def reset(self) -> None:
         """Forget all tokens; the memory stays allocated."""

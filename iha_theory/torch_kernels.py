@@ -67,19 +67,20 @@ def _softmax(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
     # The CPU's fused kernel has no dropout; torch would then form all scores at once.
     if kernel != "chunked" and sight.extra is None and not (dropout and q.device.type == "cpu"):
         if not sight.is_causal:
-            return _sdpa(q, k, v, sight.virtual_padding(), scale, dropout)
+            return sdpa(q, k, v, sight.virtual_padding(), scale, dropout)
         if sight.is_flat and not sight.is_windowed and sight.padding is None:
-            return _sdpa(q, k, v, None, scale, dropout, is_causal=True)
+            return sdpa(q, k, v, None, scale, dropout, is_causal=True)
         if (kernel == "fused" or sight.queries > 1) and not why_not_fused(q, sight, dropout):
             return fused_attention(q, k, v, sight, scale)
     if sight.queries == 1 and sight.table is not None and sight.padding is None and sight.extra is None:
         # One token of a decoder: the end of the table that it brought.
-        return _sdpa(q, k, v, sight.table[:, -k.shape[2] :], scale, dropout)
+        return sdpa(q, k, v, sight.table[:, -k.shape[2] :], scale, dropout)
     return _chunked_softmax(q, k, v, sight, scale, dropout)
 
 
-def _sdpa(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, scale: float, dropout: float,
-          is_causal: bool = False) -> Tensor:
+def sdpa(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, scale: float, dropout: float,
+         is_causal: bool = False) -> Tensor:
+    """Torch's fused attention; heads of keys and values may be fewer than those of queries."""
     grouped = {"enable_gqa": True} if k.shape[1] != q.shape[1] else {}
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout, is_causal=is_causal, scale=scale,
                                           **grouped)
@@ -121,7 +122,7 @@ class _Runs(_Whole):
 
 
 def _chunked_softmax(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float) -> Tensor:
-    parts = [_sdpa(queries, keys, values, bias, scale, dropout)
+    parts = [sdpa(queries, keys, values, bias, scale, dropout)
              for bias, queries, keys, values in _pieces(q, k, v, sight)]
     return _joined(parts, q, k, v)
 

@@ -17,7 +17,7 @@ from iha_theory.layer import IHA
 from iha_theory.torch_arguments import Arguments, check_choices, check_sizes, checked
 from iha_theory.torch_cache import KVCache
 from iha_theory.torch_init import Init, initialize
-from iha_theory.torch_kernels import Kernel, hard_attention, linear_attention, softmax_attention, token_weights
+from iha_theory.torch_kernels import Kernel, hard_attention, linear_attention, sdpa, softmax_attention, token_weights
 from iha_theory.torch_masks import Sight
 from iha_theory.torch_mixing import Matrices, Mixing, collapsed, mixed
 from iha_theory.torch_rotary import turned
@@ -170,6 +170,10 @@ class InterleavedHeadAttention(nn.Module):
         Raises:
             ValueError: an argument of the wrong shape or dtype, or one that contradicts the layer.
         """
+        if cache is not None and key is value is key_padding_mask is attn_mask is position_ids is None and not need_weights:
+            output = self._step(query, cache)
+            if output is not None:
+                return output, None
         batched = query.dim() == 3
         given = checked(self, query, key, value, key_padding_mask, attn_mask, is_causal, position_ids, cache)
         q, k, v, matrices = self._pseudo(given, None if cache is None else cache.matrices)
@@ -192,6 +196,38 @@ class InterleavedHeadAttention(nn.Module):
         if not batched:
             return output[0], None if weights is None else weights[0]
         return output if self.batch_first else output.transpose(0, 1), weights
+
+    def _step(self, query: Tensor, cache: KVCache) -> Tensor | None:
+        """One token after others in the plainest case, whose time is that of its calls; None where it is not that.
+
+        The same steps as ``forward``'s, without what they allow for: padding, rotary positions, other kernels.
+        """
+        matrices, expected = cache.matrices, (cache.k.shape[0], 1, self.embed_dim)
+        if (matrices is None or cache.padding is not None or cache.kept == cache.capacity or self.rope is not None
+                or self._act != "softmax" or self.kernel != "auto" or self.mask == "none" or torch.is_grad_enabled()
+                or self.head_dim != self.value_dim or (self.training and self.dropout) or query.dim() != 3):
+            return None
+        x = query if self.batch_first else query.transpose(0, 1)
+        heads, width, kind = self.num_kv_heads, self.head_dim, self.q_proj.weight.dtype
+        if (tuple(x.shape) != expected or x.dtype != kind or torch.is_autocast_enabled(x.device.type)
+                or (self.kdim, self.vdim) != (self.embed_dim, self.embed_dim)
+                or tuple(cache.k.shape[1::2]) != (heads, width) or cache.pseudo != self.num_pseudo_heads
+                or cache.k.dtype != kind or cache.k.device != x.device):
+            return None
+        batch, base = x.shape[0], (self.q_proj(x), self.k_proj(x), self.v_proj(x))
+        if batch == 1 and matrices.q.shape == matrices.k.shape:
+            together = torch.bmm(cache.stacked(matrices), torch.cat(base, 1).view(3, heads, width))
+            q, k, v = together.view(3, 1, -1, heads, width).transpose(2, 3).unbind()
+        else:
+            q = mixed(base[0].view(batch, 1, self.num_heads, width), matrices.q).transpose(1, 2)
+            k = mixed(base[1].view(batch, 1, heads, width), matrices.k).transpose(1, 2)
+            v = mixed(base[2].view(batch, 1, heads, width), matrices.v).transpose(1, 2)
+        k, v, _ = cache.extend(k, v, None)
+        table = cache.table(self.mixing.limits) if self.mask == "flat" else None
+        attended = sdpa(q, k, v, None if table is None else table[:, -k.shape[2] :], self.scale, 0.0)
+        output = collapsed(attended.transpose(1, 2), matrices.r)
+        output = output if self.out_proj is None else self.out_proj(output)
+        return output if self.batch_first else output.transpose(0, 1)
 
     @property
     def _act(self) -> str:

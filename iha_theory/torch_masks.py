@@ -93,7 +93,8 @@ class Sight:
     def simplified(self) -> Sight:
         """The same sight, without a causal mask where it masks nothing: one token that sees all keys it is given."""
         if self.queries == 1 and self.is_token and not self.is_windowed:
-            return replace(self, limits=None, window=None)
+            return Sight(1, self.keys, self.pseudo_keys, self.pseudo_queries, None, None, self.padding, self.extra,
+                         self.table)
         return self if self.window is None or self.is_windowed else replace(self, window=None)
 
     def chunk_size(self, rows: int = CHUNK_ROWS) -> int:

@@ -141,6 +141,9 @@ def mixed(base: Tensor, matrix: Tensor) -> Tensor:
         base: (batch, token, source, feature). matrix: (pseudo * head, source).
     """
     batch, tokens, source, feature = base.shape
+    if batch * tokens == 1:
+        # A decoder's step, where every call counts.
+        return torch.mm(matrix, base.reshape(source, feature)).view(1, matrix.shape[0] // source, source, feature)
     product = torch.bmm(matrix.expand(batch * tokens, -1, -1), base.reshape(batch * tokens, source, feature))
     return product.view(batch, tokens * (matrix.shape[0] // source), source, feature)
 
@@ -153,5 +156,7 @@ def collapsed(attended: Tensor, r: Tensor) -> Tensor:
     """
     batch, virtual, heads, value = attended.shape
     tokens = virtual * heads // r.shape[1]
+    if batch * tokens == 1:
+        return torch.mm(r, attended.reshape(r.shape[1], value)).view(1, 1, r.shape[0] * value)
     product = torch.bmm(r.expand(batch * tokens, -1, -1), attended.reshape(batch * tokens, r.shape[1], value))
     return product.view(batch, tokens, r.shape[0] * value)

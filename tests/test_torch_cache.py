@@ -64,6 +64,46 @@ def test_token_by_token(mask, window, rope):
 
 
 @pytest.mark.parametrize("mask", ["token", "flat"])
+@pytest.mark.parametrize("window", [None, 1, 4])
+@pytest.mark.parametrize("kv_heads", [2, 4])
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_steps_of_one_sequence_and_of_new_weights_after_a_reset(mask, window, kv_heads, frozen, batch_first):
+    layer = layer_of(mask, window, kv_heads=kv_heads)
+    layer.batch_first = batch_first
+    cache = layer.new_cache(1, N)
+    for seed in range(2):
+        layer.reset_parameters("uniform", generator=torch.Generator().manual_seed(seed))
+        if frozen:
+            with torch.no_grad():
+                layer.mixing.collapse[:, :, 1] = 0
+            layer.freeze_mixing()
+        x = torch.randn(1, N, 8, dtype=DOUBLE)
+        x = x if batch_first else x.transpose(0, 1)
+        axis = 1 if batch_first else 0
+        with torch.no_grad():
+            wanted, _ = layer(x)
+            steps = [layer(token, cache=cache, need_weights=False)[0] for token in x.split(1, axis)]
+        assert close(torch.cat(steps, axis), wanted)
+        cache.reset()
+        layer.unfreeze_mixing()
+
+
+@pytest.mark.parametrize("mask", ["token", "flat"])
+def test_steps_after_a_padded_prompt_still_do_not_see_the_pads(mask):
+    layer = layer_of(mask, kv_heads=4)
+    x, pads = torch.randn(1, N, 8, dtype=DOUBLE), torch.full((1, 2, 8), 1e3, dtype=DOUBLE)
+    cache = layer.new_cache(1, N + 2)
+    with torch.no_grad():
+        wanted, _ = layer(x)
+        layer(torch.cat((pads, x[:, :3]), 1), cache=cache,
+              key_padding_mask=torch.tensor([[True, True, False, False, False]]))
+        for n in range(3, N):
+            y, _ = layer(x[:, n : n + 1], cache=cache, need_weights=False)
+            assert close(y, wanted[:, n : n + 1])
+
+
+@pytest.mark.parametrize("mask", ["token", "flat"])
 @pytest.mark.parametrize("window", [None, 3])
 def test_left_padded_sequences_decode_like_unpadded_ones(mask, window):
     layer = layer_of(mask, window, "token")
