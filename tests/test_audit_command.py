@@ -117,7 +117,8 @@ def test_a_page_in_place_of_the_layers_file_is_refused(run, layers):
     assert layers.read_text() == LAYERS
 
 
-def test_files_are_told_apart_by_their_place_and_not_by_their_name(tmp_path):
+def test_files_are_told_apart_by_their_place_and_not_by_their_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
     for number, folder in enumerate(("one", "two")):
         (tmp_path / folder).mkdir()
         # A name that the standard library has too.

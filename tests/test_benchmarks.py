@@ -234,7 +234,8 @@ def test_the_peak_of_a_command_is_its_own():
 def test_the_memory_of_a_pass_is_told_from_what_came_before():
     size = layer.Size(1, 512, 64, 2, 4)
     tensors = 8 * size.n * size.p * size.d * 4 / 2**20
-    assert tensors < memory.added(f"call({size}, 'flat')") < 4 * tensors
+    # In a fresh process: here the allocator has room left from other tests.
+    assert tensors < memory.peak(f"call({size}, 'flat')") < 4 * tensors
 
 
 def test_a_dense_mask_would_be_seen():
