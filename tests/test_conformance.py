@@ -37,15 +37,19 @@ def test_the_findings_stand_in_the_order_of_the_properties_and_are_evidence():
 
 
 def test_the_layer_is_left_as_it_was():
+    torch.set_num_threads(2)
     layer = InterleavedHeadAttention(8, 2, 2, mask="token").train()
     before = {name: t.clone() for name, t in layer.state_dict().items()}
-    state, threads = torch.get_rng_state(), torch.get_num_threads()
-    audit(layer)
+    state = torch.get_rng_state()
+    try:
+        audit(layer)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
     assert layer.training
     assert all(torch.equal(t, before[name]) for name, t in layer.state_dict().items())
     assert all(p.grad is None and p.dtype == torch.float32 for p in layer.parameters())
     assert torch.equal(torch.get_rng_state(), state)
-    assert torch.get_num_threads() == threads
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -244,8 +248,8 @@ class Torn(InterleavedHeadAttention):
 
     def forward(self, query, *others, **options):
         y, weights = super().forward(query, *others, **options)
-        broken = (y.dtype == torch.float16) & (query[..., :1] > 1)
-        return torch.where(broken, torch.nan, y), weights
+        broken = y.dtype == torch.float16 and query[0, 0, 0] > 0
+        return torch.where(torch.tensor(broken), torch.nan, y), weights
 
 
 def test_one_bad_number_in_half_precision_is_enough():
@@ -302,3 +306,24 @@ def test_a_layer_of_few_tokens_says_so():
     report = audit(layer, Adapter(**options))
     assert "say Adapter(tokens=T)" in report.findings[KEYS.index("causality")].found
     assert audit(layer, Adapter(**options, tokens=8)).conforms
+
+
+def exits(x):
+    raise SystemExit(3)
+
+
+def unprintable(x):
+    raise RuntimeError("\ud800 \x1b[31m two\nlines")
+
+
+@pytest.mark.parametrize(("layer", "found"), [
+    (exits, "stopped Python with exit code 3"), (unprintable, "raised RuntimeError: ? ?[31m two lines"),
+    (lambda x: x + 1j, "returned complex128, wanted floating-point numbers"),
+    (lambda x: x.round().long(), "returned int64, wanted floating-point numbers"),
+    (lambda x: {"out": x}, "returned a dict, wanted a tensor"),
+])
+def test_what_a_layer_does_instead_of_an_output_is_a_finding(layer, found):
+    report = audit(layer, Adapter(features=4, white_box=False))
+    assert report.differs == ("runs",)
+    assert report.findings[0].found == found
+    report.to_html().encode()

@@ -157,12 +157,16 @@ class Subject:
             y = call(module, x.clone(), padding)
         except LayerError:
             raise
+        except SystemExit as stop:
+            raise LayerError(f"stopped Python with exit code {stop.code}") from stop
         except Exception as error:
             raise LayerError(told(error)) from error
         if isinstance(y, tuple | list) and y:
             y = y[0]
         if not isinstance(y, Tensor):
             raise LayerError(f"returned a {type(y).__name__}, wanted a tensor")
+        if not y.is_floating_point():
+            raise LayerError(f"returned {dtype_name(y.dtype)}, wanted floating-point numbers")
         width = y.shape[-1] if self.adapter.out is None and self.adapter.white_box and y.dim() else self.features
         if tuple(y.shape) != (*x.shape[:-1], width):
             raise LayerError(f"returned the shape {tuple(y.shape)} for the input {tuple(x.shape)}")
@@ -259,8 +263,8 @@ def plain_call(layer: Any, x: Tensor, padding: Tensor | None) -> Any:
 
 
 def told(error: BaseException) -> str:
-    """An exception on one line."""
-    text = " ".join(str(error).split())
+    """An exception on one line, without what a terminal or a file could not take."""
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(str(error).split()))
     return f"raised {type(error).__name__}" + (f": {text[:240]}" if text else "")
 
 
