@@ -33,7 +33,7 @@ ORDER = (
     ("cli",),
 )
 #: The same inside the conformance kit.
-KIT_ORDER = (("weights",), ("adapter",), ("built_in", "findings", "formula", "judgement", "subject"),
+KIT_ORDER = (("weights", "limits"), ("adapter",), ("built_in", "findings", "formula", "judgement", "subject"),
              ("conduct", "padding", "sight", "white_box"), ("kit",), ("supervised",), ("__init__",))
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
 THEOREM_MODULES = "theorem_"

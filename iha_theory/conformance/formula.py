@@ -40,6 +40,11 @@ class Formula:
     def __call__(self, weights: Weights, x: Tensor) -> Tensor:
         """(batch, token, D) to (batch, token, model), or (batch, token, out value) without an output projection."""
         w = self.edit(weights) if self.edit else weights
+        q, k, v = self.pseudo(w, x)
+        return self.finished(w, self._attend(q, k, v, x.shape[1], w.pseudo))
+
+    def pseudo(self, w: Weights, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Pseudo-queries, -keys and -values, (batch, token pseudo, head, width), those of shared heads written out."""
         pairs = ((w.q, w.q_bias), (w.k, w.k_bias), (w.v, w.v_bias))
         q, k, v = (self._split(x, weight, None if self.bias_after else bias) for weight, bias in pairs)
         n, p = x.shape[1], w.pseudo
@@ -53,12 +58,15 @@ class Formula:
             virtual = torch.arange(n * p)[None, :, None]
             q, k = turned(q, virtual, self.rope_base), turned(k, virtual, self.rope_base)
         group = w.heads // k.shape[2]
-        k, v = k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)
-        attended = self._attend(q, k, v, n, p)
-        output = torch.einsum("bnjhv,ohj->bnov", attended.unflatten(1, (n, p)), w.collapse)
+        return q, k.repeat_interleave(group, 2), v.repeat_interleave(group, 2)
+
+    def finished(self, w: Weights, attended: Tensor) -> Tensor:
+        """(batch, token pseudo, head, value), collapsed and through the output projection."""
+        output = torch.einsum("bnjhv,ohj->bnov", attended.unflatten(1, (-1, w.pseudo)), w.collapse)
+        batch, n = output.shape[:2]
         if self.reshaped in ("out", "both"):
             output = output.transpose(1, 2)
-        output = output.reshape(x.shape[0], n, -1)
+        output = output.reshape(batch, n, -1)
         if w.out is not None:
             output = output @ w.out.mT
         return output if w.out_bias is None else output + w.out_bias
@@ -73,19 +81,21 @@ class Formula:
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, n: int, p: int) -> Tensor:
         """(batch, token pseudo, head, width) of queries, keys and values to (batch, token pseudo, head, value)."""
-        scores = torch.einsum("bqhk,bshk->bhqs", q, k)
-        sees = self._sees(n, p)
         if self.attention == "linear":
-            scores = scores * (1 if self.scale is None else self.scale)
-            return torch.einsum("bhqs,bshv->bqhv", scores * sees, v)
-        scores = scores * (q.shape[-1] ** -0.5 if self.scale is None else self.scale)
-        scores = scores.masked_fill(~sees, -torch.inf)
+            scores = torch.einsum("bqhk,bshk->bhqs", q, k) * (1 if self.scale is None else self.scale)
+            return torch.einsum("bhqs,bshv->bqhv", scores * self._sees(n, p), v)
+        scores = self.scores(q, k, n, p)
         if self.attention == "hard":
             best = (scores == scores.amax(-1, keepdim=True)).to(v.dtype)
             weights = best / best.sum(-1, keepdim=True)
         else:
             weights = torch.softmax(scores, -1)
         return torch.einsum("bhqs,bshv->bqhv", weights, v)
+
+    def scores(self, q: Tensor, k: Tensor, n: int, p: int) -> Tensor:
+        """(batch, head, virtual query, virtual key), scaled, minus infinity where a key is not seen."""
+        scores = torch.einsum("bqhk,bshk->bhqs", q, k) * (q.shape[-1] ** -0.5 if self.scale is None else self.scale)
+        return scores.masked_fill(~self._sees(n, p), -torch.inf)
 
     def _sees(self, n: int, p: int) -> Tensor:
         """(virtual query, virtual key), interleaved: which key a query sees."""

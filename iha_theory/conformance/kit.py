@@ -14,7 +14,8 @@ from iha_theory.conformance.adapter import Adapter
 from iha_theory.conformance.built_in import built_in
 from iha_theory.conformance.findings import Finding, Report
 from iha_theory.conformance.judgement import Judgement, not_applicable
-from iha_theory.conformance.subject import LayerError, Subject, TooLong, limited, named, single_thread, told
+from iha_theory.conformance.limits import TooLong, limited, single_thread
+from iha_theory.conformance.subject import LayerError, Subject, named, told
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def rows(layer: Any, adapter: Adapter | None = None, *, seed: int = 0, time_limi
         raise ValueError(f"audit: time_limit={time_limit}, wanted a positive number of seconds, at most {LONGEST}")
     if not 0 <= seed < 2**31:
         raise ValueError(f"audit: seed={seed}, wanted a whole number from 0 to 2^31 - 1")
-    chosen = adapter or built_in(layer) or Adapter(white_box=False, padding=True)
+    chosen = adapter or built_in(layer) or Adapter(white_box=False)
     subject = Subject(layer, chosen, seed)
     subject.given()
     if chosen.white_box:

@@ -116,40 +116,22 @@ def _correction(subject: Subject, weights: Weights, plain: Weights, x: Tensor, y
     return f"; it is Algorithm 1 but that {says}" if says else ""
 
 
-def _logits(formula: Formula, plain: Weights, x: Tensor) -> tuple[Tensor, Tensor, Weights]:
-    """Scores (batch, head, query, key) of multi-head attention with -inf where unseen, its values, and its weights."""
-    seen: list[Tensor] = []
-
-    class Watching(Formula):
-        def _attend(self, q: Tensor, k: Tensor, v: Tensor, n: int, p: int) -> Tensor:
-            scale = q.shape[-1] ** -0.5 if self.scale is None else self.scale
-            scores = torch.einsum("bqhk,bshk->bhqs", q, k) * scale
-            seen.extend((scores.masked_fill(~self._sees(n, p), -torch.inf), v))
-            return v
-
-    fields = {name: getattr(formula, name) for name in Formula.__dataclass_fields__}
-    Watching(**fields)(plain, x)
-    return seen[0], seen[1], plain
-
-
-def _finished(plain: Weights, attended: Tensor) -> Tensor:
-    output = attended.flatten(2)
-    output = output if plain.out is None else output @ plain.out.mT
-    return output if plain.out_bias is None else output + plain.out_bias
-
-
 def _with_diagonal_bias(formula: Formula, plain: Weights, x: Tensor, bias: float) -> Tensor:
-    scores, v, _ = _logits(formula, plain, x)
-    n = scores.shape[-1]
-    weights = torch.softmax(scores + bias * torch.eye(n, dtype=scores.dtype), -1)
-    return _finished(plain, torch.einsum("bhqs,bshv->bqhv", weights, v))
+    """Multi-head attention with ``bias`` added to the logit of a token on itself."""
+    q, k, v = formula.pseudo(plain, x)
+    n = x.shape[1]
+    weights = torch.softmax(formula.scores(q, k, n, 1) + bias * torch.eye(n, dtype=q.dtype), -1)
+    return formula.finished(plain, torch.einsum("bhqs,bshv->bqhv", weights, v))
 
 
 def _with_zero_keys(formula: Formula, plain: Weights, x: Tensor, zeros: int, own: int) -> Tensor:
-    scores, v, _ = _logits(formula, plain, x)
+    """Multi-head attention with ``zeros`` keys of score 0 and value 0 for every ``own`` of a seen key."""
+    q, k, v = formula.pseudo(plain, x)
+    n = x.shape[1]
+    scores = formula.scores(q, k, n, 1)
     more = torch.where(torch.isinf(scores), scores, torch.zeros_like(scores)) + math.log(zeros / own)
-    weights = torch.softmax(torch.cat((scores, more), -1), -1)[..., : scores.shape[-1]]
-    return _finished(plain, torch.einsum("bhqs,bshv->bqhv", weights, v))
+    weights = torch.softmax(torch.cat((scores, more), -1), -1)[..., :n]
+    return formula.finished(plain, torch.einsum("bhqs,bshv->bqhv", weights, v))
 
 
 def separation(subject: Subject) -> Judgement:
