@@ -1,12 +1,11 @@
-"""Runs the mutation tool over the sources that pyproject.toml names, then a second pass over what it left; lists the rest.
+"""Lets the mutation tool change the sources that pyproject.toml names, runs every change, lists what no test noticed.
 
-Run by ``make mutants``; it takes hours on two cores. The tool forks its workers after the packages are imported: what a
-module computes while it is imported (the tables of claims, and the functions inside them) is then as it was before the
-change, and no test can tell. So every mutant that survived the tool, or that it found no test for, is run once more in a
-process that imports the packages with the change in force; tests/mutant_runs.py does it, tests/mutant_map.py knows which
-tests to run. Changes of nothing but prose are listed as wording and not run. Results are kept in mutants/, so that a run
-may be broken off and taken up again; ``--second`` takes the tool's results as they are, and names with * after it choose
-mutants.
+Run by ``make mutants``. The tool makes the mutants and records which tests call which function. It forks its workers after
+the packages are imported, so what a module computes meanwhile (the tables of claims, and the functions inside them) would
+be as it was before the change; tests/mutant_runs.py runs the mutants instead, those functions' in processes that import the
+packages anew, and tests/mutant_map.py knows which tests bear on them. Changes of nothing but prose are not run. Results are
+kept in mutants/, so that a run may be broken off and taken up again; ``--made`` takes mutants and records as they are, and
+names with * after it choose mutants.
 """
 
 from __future__ import annotations
@@ -21,12 +20,14 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from tests.mutant_children import KILLS
 from tests.mutant_map import function_of
-from tests.mutant_runs import KILLS, second_pass
+from tests.mutant_runs import run_mutants
 
 TOOL = Path(sys.executable).with_name("mutmut")
 FOLDER = Path("mutants")
-SURVIVED, UNTESTED = 0, (5, 33)
+#: The tool makes all mutants and records all tests, whichever it is then asked to run.
+ANY = "iha_theory.attention.*__mutmut_1"
 
 
 def sources(name: str, spans: dict[str, list[int]], lines: list[str]) -> tuple[str, str]:
@@ -58,35 +59,32 @@ def is_wording(before: str, after: str) -> bool:
     return same and bool(texts) and all(" " in old and "->" not in old for old, _ in texts)
 
 
-def left_by_the_tool() -> Iterator[tuple[str, str, str]]:
-    """(mutant, its function before, and after) for the mutants that survived or had no tests."""
+def made() -> Iterator[tuple[str, str, str]]:
+    """(mutant, its function before, and after) for all mutants."""
     for meta in sorted(FOLDER.rglob("*.py.meta")):
-        found = json.loads(meta.read_text())["exit_code_by_key"]
+        names = json.loads(meta.read_text())["exit_code_by_key"]
         module = meta.with_suffix("")
-        if not any(code in (SURVIVED, *UNTESTED) for code in found.values()):
-            continue
-        spans = json.loads(module.with_suffix(".py.spans").read_text())["spans"]
+        spans = json.loads(module.with_suffix(".py.spans").read_text())["spans"] if names else {}
         lines = module.read_text().splitlines()
-        for name, code in found.items():
-            if code in (SURVIVED, *UNTESTED):
-                yield name, *sources(name, spans, lines)
+        for name in names:
+            yield name, *sources(name, spans, lines)
 
 
 def main() -> None:
-    """Run the tool unless told not to, run the second pass, then print what survived both."""
-    if "--second" not in sys.argv[1:]:
-        subprocess.run([TOOL, "run"], check=True)
-    wanted = [argument for argument in sys.argv[1:] if not argument.startswith("--")] or ["*"]
-    left = [found for found in left_by_the_tool() if any(fnmatch(found[0], pattern) for pattern in wanted)]
-    wording = {name for name, before, after in left if is_wording(before, after)}
-    results = second_pass(FOLDER, [name for name, _, _ in left if name not in wording])
-    count: dict[str, int] = dict.fromkeys(KILLS, 0)
-    for name, before, after in left:
+    """Have the mutants made unless told not to, run them, then print what survived."""
+    if "--made" not in sys.argv[1:]:
+        subprocess.run([TOOL, "run", ANY], check=True)
+    patterns = [argument for argument in sys.argv[1:] if not argument.startswith("--")] or ["*"]
+    wanted = [found for found in made() if any(fnmatch(found[0], pattern) for pattern in patterns)]
+    wording = {name for name, before, after in wanted if is_wording(before, after)}
+    results = run_mutants(FOLDER, [name for name, _, _ in wanted if name not in wording])
+    count: dict[str, int] = dict.fromkeys((*KILLS, "wording"), 0)
+    for name, before, after in wanted:
         result = "wording" if name in wording else results[name]
         count[result] = count.get(result, 0) + 1
         if result not in (*KILLS, "wording"):
             print(f"{name} ({result}, in {function_of(name)})\n{change(before, after)}\n")
-    print(", ".join(f"{result}: {number}" for result, number in count.items()), f"of {len(left)} that the tool left")
+    print(", ".join(f"{result}: {number}" for result, number in count.items()), f"of {len(wanted)}")
 
 
 if __name__ == "__main__":
