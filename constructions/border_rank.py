@@ -97,7 +97,7 @@ def _border(*, domain: Domain, n: int) -> Border:
     """Symbols, or numbers: z_0 = 1, the columns A_1, ..., z and c_1, ... are free, the rest follows."""
     shapes = {"a": (n, n - 1), "z": (n - 1, 1), "c": (n - 1, 1), "x": (n, 1)}
     if domain is POLYNOMIALS:
-        matrices, (g, eps) = symbols(shapes, rational=True, extra=["g", "eps"])
+        matrices, (g, eps) = symbols(shapes, extra=["g", "eps"])
         matrices = {name: elementwise(in_field, matrix) for name, matrix in matrices.items()}
         g, eps = in_field(g), in_field(eps)
     else:

@@ -106,7 +106,7 @@ class Pipeline:
 def _pipeline(*, domain: Domain, n: int, modulus: int, coefficients: tuple[int, ...], multi_head: bool = False,
               largest: int | None = None, inputs: np.ndarray | None = None, bumps: bool = True) -> Pipeline:
     """``largest``: the inputs are all sequences of 0, ..., largest (None: M - 1), unless ``inputs`` are given."""
-    matrices, (g,) = symbols({"x": (n, 1)}, rational=True, extra=["G"])
+    matrices, (g,) = symbols({"x": (n, 1)}, extra=["G"])
     build, width = (cyclic_shifts_mha, n) if multi_head else (cyclic_shifts, ceil_sqrt(n) ** 2)
     tokens = symbols({"x": (n, 1)}, rational=True)[0]["x"] if domain is POLYNOMIALS else None
     largest = modulus - 1 if largest is None else largest

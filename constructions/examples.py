@@ -58,7 +58,6 @@ O_h = Y_{h,0} &= \sum_{j=0}^{1} A^{2h+j} V_{h,j} = \bigl[A^{2h} X,\; A^{2h+1} X\
         weights=polynomial_filter(a, k, d),
         x=x,
         attention=linear,
-        one=INTEGERS.element(1),
         steps={
             "input": "[X, I]: one feature, then the identity positional code e0, ..., e3.",
             "w_q": "Base query m is [0; A^(2m)]: head 0 holds I, head 1 holds A^2. The feature row is zero.",

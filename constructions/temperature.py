@@ -64,7 +64,7 @@ def _warm(*, domain: Domain, n: int, base: Any = None, beta: Any = None, multi_h
     """Over polynomials the two weights are symbols, over balls softmax has the gain beta sqrt(d_k) on W_Q."""
     build: Callable[..., IHA] = cyclic_shifts_mha if multi_head else cyclic_shifts
     if domain is POLYNOMIALS:
-        matrices, (low, high) = symbols({"x": (n, 1)}, rational=True, extra=["e0", "e1"])
+        matrices, (low, high) = symbols({"x": (n, 1)}, extra=["e0", "e1"])
         weight, field = FormalScore([low, high]), low.ring.to_field()
         for score in (low - low, low - low + 1):
             weight(score)

@@ -108,7 +108,7 @@ class Shifts:
 
 def _shifts(*, domain: Domain, n: int, pseudo_heads: int | None = None, multi_head: bool = False,
             tokens: tuple[int, ...] = ()) -> Shifts:
-    like = symbols({"x": (n, 1)}, rational=True)[0]["x"] if domain is POLYNOMIALS else None
+    like = symbols({"x": (n, 1)})[0]["x"] if domain is POLYNOMIALS else None
     if multi_head:
         weights, heads = cyclic_shifts_mha(n, like=like), n
     else:

@@ -260,3 +260,9 @@ def test_a_constant_total_over_polynomials_keeps_its_denominator():
     q = np.full((1, 1, 1, 1), x.ring.one, dtype=object)
     output = normalized(lambda score: score / 2)(q, q, np.full((1, 1, 1, 1), x, dtype=object))
     assert output.ravel().tolist() == [x]
+
+
+def test_normalized_attention_of_floats_is_refused_with_what_serves_them():
+    q = np.ones((1, 1, 1, 1))
+    with pytest.raises(TypeError, match=r"^normalized attention serves exact scalars; got float64. Use softmax\(beta\)$"):
+        normalized(lambda score: score)(q, q, q)

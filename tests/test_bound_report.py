@@ -130,6 +130,8 @@ def test_the_error_of_residues_by_hand(monkeypatch):
     ([[Fraction(1, 3), 0], [0, 0]], 3, 2 * (9**3 * 4 * 27) * 3**12 * 3**2),
     # A^2 = 6 A of all entries 3, A^3 = 36 A.
     ([[3, 3], [3, 3]], 4, 2 * ((4 * 3) ** 3 * 4 * 64) * 7**16 * 36**2),
+    # No power is a multiple of another, and A^2 = A + 5 I.
+    ([[0, 5], [1, 1]], 3, 2 * (9**3 * 4 * 27) * 6**12 * 5**2),
     ([[5]], 1, 2 * (2**3) * 6**4),
 ])
 def test_the_height_of_output_minus_bank_by_hand(rows, k, height):

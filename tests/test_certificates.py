@@ -44,6 +44,9 @@ def test_a_dependence_is_an_identity_of_all_entries():
     assert is_dependence(SHEAR, Dependence((flint.fmpq(-1), flint.fmpq(2))))
     for wrong in ((-1, 1), (0, 2), (0, 1), (1, 0)):
         assert not is_dependence(SHEAR, Dependence(tuple(map(flint.fmpq, wrong))))
+    three = flint.fmpz_mat([[3]])
+    assert is_dependence(three, Dependence((flint.fmpq(3),)))
+    assert not is_dependence(three, Dependence((flint.fmpq(2),)))
 
 
 def test_proportional_and_apart():

@@ -3,6 +3,8 @@
 import dataclasses
 from fractions import Fraction
 
+import pytest
+
 import constructions.bank as bank_module
 import constructions.bound_report as bounds_module
 from constructions.bound_report import bound_report
@@ -107,3 +109,10 @@ def test_the_height_of_the_bounds_by_hand(monkeypatch):
     monkeypatch.setattr(bounds_module, "_EXACT_WORK", 0)
     bound_report(sample("swap"), 4)
     assert pairs == [(2 * (4 * 3) ** 3 * 2 * 2 * 4**3 * 2**16, 3)]
+
+
+def test_an_error_probability_of_mixing_weights_beyond_one_is_refused():
+    _, instance = instance_of(RESIDUES, PRIMES[0])
+    weights = dataclasses.replace(instance.weights, alpha_v=instance.weights.alpha_v * 2)
+    with pytest.raises(ValueError, match="^residues: the error probability is known for mixing weights of 0 and 1 only; use exact"):
+        bank_module._error(weights, None, 4, 2)

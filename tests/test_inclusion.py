@@ -1,11 +1,14 @@
 """Multi-head attention inside IHA: the copies, the pick and the masks by hand and against the transcription."""
 
+import dataclasses
+
 import flint
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from constructions.inclusion_gaps import ROTARY
 from constructions.inclusions import free_inclusion, inclusion
 from constructions.repeated_tokens import separating_layer
 from constructions.score_functions import drawn
@@ -130,3 +133,13 @@ def test_the_mean_of_integers_is_refused():
     with pytest.raises(ValueError, match="the mean divides by P; lift the integers to the rationals"):
         inclusion(multi_head(ones, ones, ones), 2, pick="mean")
     assert inclusion(multi_head(ones, ones, ones), 1, pick="mean").fields()["collapse"].tolist() == [[[1]]]
+
+
+def test_the_layer_with_rotary_positions_is_masked_as_asked():
+    """A later token counts without a mask and does not with one."""
+    sizes = {"n": 2, "d": 1, "key": 2, "heads": 1, "pseudo_heads": 2, "seed": 7}
+    instance = ROTARY.instance(domain=RATIONALS, **sizes)
+    other = dataclasses.replace(instance, x=np.concatenate([instance.x[:1], instance.x[1:] * 3]))
+    for mask, sees_all in ((None, True), (token_causal, False), (flat_causal, False)):
+        first, changed = (each.turned(each.layer, mask, lambda token, j: token)[0] for each in (instance, other))
+        assert (first != changed).any() == sees_all

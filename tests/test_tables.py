@@ -47,6 +47,9 @@ def test_the_first_n_beyond_kd_that_is_too_small():
     # k=3, H = L = P = 2, d=1: (N+1)(2N-1) > 32 from N=4 = kd + 1 on, where it is 35.
     assert [(row["least N"], row["kd + 1"], row["from kd + 1 on"]) for row in rows_of(crossover_table((3,), (1,)))] == [
         (4, 4, True), (4, 4, True)]
+    # With P = 3, H = L = 2: (N+1)(2N-1) > 48 from N=5 on (54), one beyond kd + 1.
+    assert [(row["least N"], row["kd + 1"], row["from kd + 1 on"]) for row in rows_of(crossover_table((3,), (1,), (3,)))] == [
+        (5, 4, False)]
 
 
 def test_cpm3_by_hand():

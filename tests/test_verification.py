@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
 
 from constructions import CATALOGUE
-from iha_theory import report
+from iha_theory import report, verification
 from iha_theory.claims import (
     Claim,
     Erratum,
@@ -181,8 +183,8 @@ def test_proofs_are_a_job_of_their_own_at_the_end_of_their_theorem(tmp_path):
     assert [(job.theorem, job.section, job.name) for job in jobs_of(book)] == [
         (0, 0, "value=4"), (1, 0, "value=4"), (1, 0, "machine-checked proofs")]
     rows = list(verify(book))
-    assert [(row.theorem, row.claim, row.scope, row.means) for row in rows if row.means is Means.PROOF] == [
-        ("8", "proof:some", Scope.ALL, Means.PROOF)]
+    assert [(row.theorem, row.claim, row.says, row.scope) for row in rows if row.means is Means.PROOF] == [
+        ("8", "proof:some", "it is so", Scope.ALL)]
     assert [row.claim for row in verify(book, Request())] == ["four", "four", "proof:some"]
 
 
@@ -209,6 +211,26 @@ def two():
 def test_processes_give_the_same_rows_in_the_same_order():
     assert list(verify_in_parallel(two, [], None, 2)) == list(verify(two()))
     assert [row.theorem for row in verify_in_parallel(two, ["8"], None, 2)] == ["8"]
+
+
+def test_as_many_processes_work_as_asked_for_and_none_is_waited_for_at_the_end(monkeypatch):
+    seen: list[object] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers):
+            seen.append(workers)
+            super().__init__(workers)
+
+        def shutdown(self, wait=True, *, cancel_futures=False):
+            seen.append((wait, cancel_futures))
+            super().shutdown(wait, cancel_futures=cancel_futures)
+
+    monkeypatch.setattr(verification, "ProcessPoolExecutor", Pool)
+    rows = verify_in_parallel(two, [], None, 3)
+    assert next(rows).case == "value=4"
+    assert isinstance(rows, Generator)
+    rows.close()
+    assert seen[:2] == [3, (False, True)]
 
 
 JOBS = [pytest.param(t, s, c, id=f"{t.key}: {c.name}") for t in CATALOGUE for s in t.sections for c in s.cases]
