@@ -3,9 +3,13 @@
 Run by ``make mutants``. The tool makes the mutants and records which tests call which function. It forks its workers after
 the packages are imported, so what a module computes meanwhile (the tables of claims, and the functions inside them) would
 be as it was before the change; tests/mutant_runs.py runs the mutants instead, those functions' in processes that import the
-packages anew, and tests/mutant_map.py knows which tests bear on them. Changes of nothing but prose are not run. Results are
-kept in mutants/, so that a run may be broken off and taken up again; ``--made`` takes mutants and records as they are, and
-names with * after it choose mutants.
+packages anew, and tests/mutant_map.py knows which tests bear on them. Changes of nothing but prose are not run.
+
+What survives ought to be equivalent. tests/equivalent_mutants.txt says why: a reason on lines that begin with #, then every
+change that it holds for, as this command prints them. The exit code is 1 if anything else survived.
+
+Results are kept in mutants/, so that a run may be broken off and taken up again; ``--made`` takes mutants and records as
+they are, and names with * after it choose mutants.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -26,6 +31,7 @@ from tests.mutant_runs import run_mutants
 
 TOOL = Path(sys.executable).with_name("mutmut")
 FOLDER = Path("mutants")
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 #: The tool makes all mutants and records all tests, whichever it is then asked to run.
 ANY = "iha_theory.attention.*__mutmut_1"
 
@@ -59,6 +65,19 @@ def is_wording(before: str, after: str) -> bool:
     return same and bool(texts) and all(" " in old and "->" not in old for old, _ in texts)
 
 
+def equivalent(text: str) -> dict[str, str]:
+    """A survivor as it is printed (function, then what changes) to the reason why it is equivalent."""
+    found: dict[str, str] = {}
+    reason = ""
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").splitlines()
+        if lines and all(line.startswith("#") for line in lines):
+            reason = " ".join(line.removeprefix("#").strip() for line in lines)
+        elif lines:
+            found["\n".join(lines)] = reason
+    return found
+
+
 def made() -> Iterator[tuple[str, str, str]]:
     """(mutant, its function before, and after) for all mutants."""
     for meta in sorted(FOLDER.rglob("*.py.meta")):
@@ -70,22 +89,27 @@ def made() -> Iterator[tuple[str, str, str]]:
             yield name, *sources(name, spans, lines)
 
 
-def main() -> None:
-    """Have the mutants made unless told not to, run them, then print what survived."""
+def main() -> int:
+    """Have the mutants made unless told not to, run them, print what survived and is not known to be equivalent."""
     if "--made" not in sys.argv[1:]:
         subprocess.run([TOOL, "run", ANY], check=True)
     patterns = [argument for argument in sys.argv[1:] if not argument.startswith("--")] or ["*"]
     wanted = [found for found in made() if any(fnmatch(found[0], pattern) for pattern in patterns)]
     wording = {name for name, before, after in wanted if is_wording(before, after)}
     results = run_mutants(FOLDER, [name for name, _, _ in wanted if name not in wording])
-    count: dict[str, int] = dict.fromkeys((*KILLS, "wording"), 0)
+    known = equivalent(EQUIVALENT.read_text())
+    count = Counter({"wording": len(wording)})
     for name, before, after in wanted:
-        result = "wording" if name in wording else results[name]
-        count[result] = count.get(result, 0) + 1
-        if result not in (*KILLS, "wording"):
-            print(f"{name} ({result}, in {function_of(name)})\n{change(before, after)}\n")
-    print(", ".join(f"{result}: {number}" for result, number in count.items()), f"of {len(wanted)}")
+        if name in wording:
+            continue
+        survivor = f"{function_of(name)}\n{change(before, after)}"
+        result = results[name] if results[name] in KILLS else "equivalent" if survivor in known else "not explained"
+        count[result] += 1
+        if result == "not explained":
+            print(f"{survivor}\n")
+    print(", ".join(f"{result}: {number}" for result, number in sorted(count.items())), f"of {len(wanted)}")
+    return int(count["not explained"] > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

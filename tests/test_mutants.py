@@ -13,7 +13,7 @@ import pytest
 
 from tests import mutant_children, mutant_runs
 from tests.mutant_map import Bearing, function_of, homes, module_of
-from tests.mutants import change, is_wording, sources
+from tests.mutants import EQUIVALENT, change, equivalent, is_wording, sources
 
 BEARING = Bearing(
     imported=["book.tables.x_row"],
@@ -92,6 +92,14 @@ def test_a_mutant_is_read_by_its_lines():
     before, after = sources("book.tables.x_row__mutmut_7", {"x_row__mutmut_orig": [2, 3], "x_row__mutmut_7": [4, 5]}, lines)
     assert before == "def function(a):\n    return a + 1"
     assert change(before, after) == "-    return a + 1\n+    return a - 1"
+
+
+def test_an_equivalent_mutant_has_a_reason():
+    text = "# One\n# reason.\n\nm.x_f\n-a\n+b\n\nm.x_g\n-c\n\n# Another.\n\nm.x_f\n-a\n+d\n"
+    assert equivalent(text) == {"m.x_f\n-a\n+b": "One reason.", "m.x_g\n-c": "One reason.", "m.x_f\n-a\n+d": "Another."}
+    known = equivalent(EQUIVALENT.read_text())
+    assert all(reason for reason in known.values())
+    assert all(survivor.split(".x")[0].startswith(("constructions", "iha_theory")) and "\n" in survivor for survivor in known)
 
 
 @pytest.mark.parametrize(("end", "result"), [
