@@ -212,8 +212,8 @@ def _normalized(weight: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _quotient(numerator: Any, denominator: Any) -> Any:
-    if is_polynomial(denominator) or is_polynomial(numerator):
-        ring = (numerator if is_polynomial(numerator) else denominator).ring
+    if is_polynomial(numerator):
+        ring = numerator.ring
         if denominator == 0:
             return ring.zero
         if ring.domain.is_Field and not (is_polynomial(denominator) and not denominator.is_ground):

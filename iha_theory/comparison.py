@@ -40,8 +40,7 @@ def compare(relation: Relation, left: Any, right: Any, domain: Domain, bound: An
     left, right = _side(left), _side(right)
     for name, side in (("left", left), ("right", right)):
         if (index := domain.foreign(side)) is not None:
-            element = side if side.dtype != object else side[index]
-            raise TypeError(f"{name} side, index {index}: {type(element).__name__} is none of the {domain.name}")
+            raise TypeError(f"{name} side, index {index}: {type(side[index]).__name__} is none of the {domain.name}")
     if left.shape != right.shape and left.ndim and right.ndim:
         raise ValueError(f"left side has shape {left.shape}, right side {right.shape}; compare arrays of one shape")
     if not left.size or not right.size:
@@ -73,7 +72,7 @@ def _side(value: Any) -> np.ndarray:
 
 def _witness(index: tuple[int, ...], left: Any, right: Any) -> Witness:
     def text(value: Any) -> str:
-        shown = repr(float(value)) if isinstance(value, np.floating) else str(value)
+        shown = str(value)
         return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST - 3]}..."
 
     return Witness(tuple(int(i) for i in index), text(left[index]), text(right[index]))

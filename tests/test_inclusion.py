@@ -15,7 +15,7 @@ from constructions.score_functions import drawn
 from iha_theory.attention import flat_causal, rotary, softmax, token_causal
 from iha_theory.count import counted
 from iha_theory.layer import forward, multi_head
-from iha_theory.scalars import INTEGERS, POLYNOMIALS, RATIONALS
+from iha_theory.scalars import BALLS, INTEGERS, POLYNOMIALS, RATIONALS
 from tests.inclusion_layers import by_hand, by_token, everyone, flat, fractions, heads, one_head, tokens
 
 
@@ -143,3 +143,10 @@ def test_the_layer_with_rotary_positions_is_masked_as_asked():
     for mask, sees_all in ((None, True), (token_causal, False), (flat_causal, False)):
         first, changed = (each.turned(each.layer, mask, lambda token, j: token)[0] for each in (instance, other))
         assert (first != changed).any() == sees_all
+
+
+@pytest.mark.parametrize(("domain", "comes_round"), [(RATIONALS, True), (BALLS, False)])
+def test_four_quarter_turns_are_none_and_four_radians_are_some(domain, comes_round):
+    instance = ROTARY.instance(domain=domain, n=2, d=1, key=2, heads=1, pseudo_heads=2, seed=7)
+    still, turned = (instance.turned(instance.layer, None, lambda token, j, step=step: step * token) for step in (0, 4))
+    assert all(bool(a == b) if comes_round else not a.overlaps(b) for a, b in zip(still.flat, turned.flat, strict=True))
