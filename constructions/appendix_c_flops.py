@@ -72,10 +72,10 @@ class Schedules:
         return self.n.ring.domain.one * numerator / denominator
 
 
-def _schedules(*, domain: Domain, pairs: Pairs = score_pairs) -> Schedules:
+def _schedules(*, domain: Domain) -> Schedules:
     coefficients = QQ.frac_field("P")
     _, n = ring("N", coefficients)
-    return Schedules(n, coefficients.gens[0], pairs)
+    return Schedules(n, coefficients.gens[0])
 
 
 AVERAGE = Erratum(

@@ -8,6 +8,7 @@ from typing import Any
 from constructions.blocks import row_sum
 from iha_theory.claims import Case, Means, Request, Scope
 from iha_theory.count import memory
+from iha_theory.graphs import Graph
 from iha_theory.residues import random_primes
 from iha_theory.scalars import FLOATS, INTEGERS, POLYNOMIALS, RATIONALS, RESIDUES, Domain, as_fraction, domain_of
 
@@ -45,7 +46,7 @@ def requested_banks(request: Request, sizes: Sizes, **parameters: Any) -> tuple[
         raise ValueError(f"k: got {k}, wanted at least 1 power")
     if k > LARGEST_K:
         raise ValueError(f"k: got {k}, wanted at most {LARGEST_K} powers")
-    case = _of_sizes(request, k) if request.graph is None else _of_graph(request)
+    case = _of_sizes(request, k) if request.graph is None else _of_graph(request, request.graph)
     options = {**case.parameters, "k": k, **parameters}
     if request.pseudo_heads is not None:
         options["pseudo_heads"] = request.pseudo_heads
@@ -79,10 +80,8 @@ def _of_sizes(request: Request, k: int) -> Case:
 _UNSERVED = "a filter bank is checked by exact, residue or float means, not by {} means"
 
 
-def _of_graph(request: Request) -> Case:
-    graph, features = request.graph, request.features
-    if graph is None:
-        raise ValueError("no graph given")
+def _of_graph(request: Request, graph: Graph) -> Case:
+    features = request.features
     n = graph.adjacency.shape[0]
     if request.n is not None and request.n != n:
         raise ValueError(f"n: got {request.n}, but {graph.name} has {n} nodes; leave n out")

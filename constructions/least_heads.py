@@ -58,7 +58,7 @@ def _factor(structure: Powers, power: int, operator: int) -> Any:
     M = qA, and the classes hold M^power = f M^r and M^operator = g M^r: then c = (f / g) / q^(power - operator).
     """
     f, g = (structure.classes[i].factor for i in (power, operator))
-    return f / g / structure.scale ** (power - operator) if f != 0 else f
+    return f / g / structure.scale ** (power - operator)
 
 
 def _classes(structure: Powers, a: np.ndarray, d: int, heads_of: list[int], operators: list[int]) -> Placed:

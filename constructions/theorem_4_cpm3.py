@@ -124,9 +124,10 @@ def _requested(request: Request) -> tuple[Case, ...]:
     if (sizes := asked(request)) is None:
         return ()
     domain = POLYNOMIALS if sizes.n <= SYMBOLIC_N else RATIONALS
-    layers: list[tuple[str, dict[str, Any]]] = [("IHA, P = H", {}), ("multi-head attention", {"multi_head": True})]
+    layers: list[tuple[str, dict[str, Any]]] = [("IHA, P = H", {})]
     if sizes.pseudo_heads is not None:
-        layers.insert(1, (f"IHA, P <= {sizes.pseudo_heads}", {"pseudo_heads": sizes.pseudo_heads}))
+        layers.append((f"IHA, P <= {sizes.pseudo_heads}", {"pseudo_heads": sizes.pseudo_heads}))
+    layers.append(("multi-head attention", {"multi_head": True}))
     return tuple(Case(f"N={sizes.n}, {name}, every token", domain, Scope.SIZE, {"n": sizes.n} | layer)
                  for name, layer in layers)
 

@@ -25,7 +25,7 @@ from itertools import product
 
 import numpy as np
 
-from constructions.blocks import symbols, unit_like
+from constructions.blocks import lifted, symbols, unit_like
 from constructions.degree_argument import generic_column
 from iha_theory.attention import linear
 from iha_theory.claims import Case, Claim, Mutant, Relation, Scope, Section
@@ -176,24 +176,23 @@ class Example:
 
 
 def _example(scores: list[list[int]], keys: list[list[int]], values: list[list[int]],
-             wanted: tuple[list[list[int]], list[list[int]]], *, domain: Domain) -> Example:
+             wanted: tuple[list[list[int]], list[list[int]]]) -> Example:
     """The head with these query, key and value weights (rows: feature, token 0, token 1) over a ring of polynomials."""
     x = symbols({"x": (2, 1)})[0]["x"]
-    zero = x[0, 0].ring.zero
-    w_q, w_k, w_v, first, second = (object_array(m) + zero for m in (scores, keys, values, *wanted))
+    w_q, w_k, w_v, first, second = (lifted(m, x) for m in (scores, keys, values, *wanted))
     return Example(multi_head(w_q[None], w_k[None], w_v[None]), x, (first, second), AllHeads(2, 2, 1, True))
 
 
 def _two_elements(*, domain: Domain) -> Example:
     # D = (0, 1)^T, E = [[1, 0], [1, 0]], B = C = 0; value columns (1; 0) and (0; e_1).
     return _example([[0, 0], [1, 0], [0, 1]], [[0, 1], [1, 1], [0, 0]], [[1, 0], [0, 0], [0, 1]],
-                    ([[1, 0], [0, 1]], [[0, 0], [0, 1]]), domain=domain)
+                    ([[1, 0], [0, 1]], [[0, 0], [0, 1]]))
 
 
 def _two_matrices(*, domain: Domain) -> Example:
     # C = (0, 1), D = (1, 0)^T, B = E = 0; value columns (0; e_0) and (0; e_1).
     return _example([[1, 0], [0, 1], [0, 0]], [[0, 1], [0, 0], [1, 0]], [[0, 0], [1, 0], [0, 1]],
-                    ([[1, 0], [0, 0]], [[1, 1], [0, 1]]), domain=domain)
+                    ([[1, 0], [0, 0]], [[1, 1], [0, 1]]))
 
 
 def _two_element_output(instance: Example) -> np.ndarray:

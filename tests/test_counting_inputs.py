@@ -60,3 +60,10 @@ def test_no_coefficient_modulus_or_example_is_left_out():
     assert example.moduli.tolist() == [0, 0, 1, 0]
     every_g = next(claim for claim in EXAMPLE_123.errata[0].corrected if claim.id == "example-every-g")
     assert every_g.left(example).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("n", "modulus", "every"), [(8, 2, True), (9, 1, False), (5, 3, True), (6, 3, False)])
+def test_every_residue_is_tried_up_to_eight_tokens_and_three_hundred_inputs(n, modulus, every):
+    case, = PIPELINE.requested(Request(n=n, modulus=modulus))
+    assert (case.scope is Scope.SIZE) == every == case.name.endswith("every residue")
+    assert ("inputs" in case.parameters) == (not every)

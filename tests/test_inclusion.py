@@ -113,12 +113,13 @@ def test_the_inclusion_keeps_the_scalars(kind):
     assert {type(array.flat[0]) for array in layer.fields().values()} == {type(arrays.flat[0])}
 
 
-@pytest.mark.parametrize("build", [inclusion, separating_layer,
-                                   lambda mha, p: free_inclusion(mha, p, queries=np.empty(0), deviations=np.empty(0))])
-def test_builders_refuse_a_layer_that_mixes_and_too_few_pseudo_heads(build):
-    with pytest.raises(ValueError, match="has mixing weights; give multi-head attention"):
+@pytest.mark.parametrize(("name", "build"), [
+    ("inclusion", inclusion), ("separating_layer", separating_layer),
+    ("free_inclusion", lambda mha, p: free_inclusion(mha, p, queries=np.empty(0), deviations=np.empty(0)))])
+def test_builders_refuse_a_layer_that_mixes_and_too_few_pseudo_heads(name, build):
+    with pytest.raises(ValueError, match=f"^{name}: .*has mixing weights; give multi-head attention"):
         build(inclusion(heads(), 2), 2)
-    with pytest.raises(ValueError, match=r"got P=0 pseudo-heads; wanted at least"):
+    with pytest.raises(ValueError, match=f"^{name}: got P=0 pseudo-heads; wanted at least"):
         build(heads(), 0)
 
 
