@@ -31,12 +31,15 @@ UNCHANGED = "none"
 #: hypothesis is loaded before pytest could rewrite its asserts; that is not the mutant's doing.
 IGNORED = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 MEMORY = 8 << 30
+#: Seconds of a test that may be run before all others, and of one that may be run at all once a function has changed.
+QUICK, SLOWEST = 0.5, 1.0
 
 
 class Chosen:
     """A plugin of pytest that keeps the tests that bear on a mutant, and tells which one failed.
 
-    Those that killed a mutant before come first, then those of the module's own sections, each from quick to slow.
+    Those that killed a mutant before come first, then those of the module's own sections, each from quick to slow; the
+    slowest are left out.
     """
 
     def __init__(self, bearing: Bearing, function: str, killers: Sequence[str], report: int) -> None:
@@ -61,8 +64,9 @@ class Chosen:
             return min((places[id(value)] for value in values if id(value) in places), key=len, default=set())
 
         def is_chosen(item: Any) -> bool:
-            return item.nodeid in self.tests or item.nodeid.split("::")[0] in self.files or bool(
-                self.sections & sections(item))
+            return self.seconds.get(item.nodeid, 0.05) <= SLOWEST and (
+                item.nodeid in self.tests or item.nodeid.split("::")[0] in self.files
+                or bool(self.sections & sections(item)))
 
         def order(item: Any) -> tuple[bool, bool, float]:
             return item.nodeid not in self.killers, not self.near & sections(item), self.seconds.get(item.nodeid, 0.05)
@@ -201,8 +205,9 @@ def serve_imported(module: str, mutants: Sequence[str], bearing: Bearing, option
 class Forks:
     """A plugin of pytest that runs no test itself: for each mutant, a child of the session runs the tests of its function.
 
-    The tests that last killed mutants of the same function come first, then those that killed others of its module, then
-    the rest, each from quick to slow.
+    The quick tests that last killed mutants of the same function come first, then those that killed others of its module,
+    then the rest from quick to slow. The tool records how long a test took without its fixtures; how long it takes with
+    them shows when it comes first. The slowest tests are left out: what they alone would kill is taken to survive.
     """
 
     def __init__(self, mutants: Sequence[str], bearing: Bearing, ledger: Ledger) -> None:
@@ -213,17 +218,20 @@ class Forks:
     def pytest_runtestloop(self, session: Any) -> bool:
         items = {item.nodeid: item for item in session.items}
         seconds = {name: self.bearing.seconds.get(name, 0.05) for name in items}
+        left_out = {name for name in items if seconds[name] > SLOWEST}
         killers: dict[str, list[str]] = defaultdict(list)
         gc.collect()
         gc.freeze()
         for mutant in self.mutants:
             start = time.monotonic()
             function, module = function_of(mutant), module_of(mutant)
-            own = sorted(set(self.bearing.recorded[function]) & items.keys(), key=seconds.__getitem__)
-            first = [name for name in killers[function] + killers[module] if name in own]
+            own = sorted(set(self.bearing.recorded[function]) & items.keys() - left_out, key=seconds.__getitem__)
+            first = [name for name in killers[function] + killers[module] if name in own and seconds[name] <= QUICK]
             tests = list(dict.fromkeys(first + own))
             result, by = outcome(partial(run_called, mutant, session, [items[name] for name in tests],
                                          sum(map(seconds.__getitem__, tests))))
+            if by and by == tests[0]:
+                seconds[by] = max(seconds[by], time.monotonic() - start)
             for place in (function, module) if by else ():
                 killers[place] = list(dict.fromkeys([by, *killers[place]]))[:5]
             self.ledger.add(mutant, result, by, start)

@@ -171,6 +171,9 @@ def test_value():
 def test_end():
     assert os.environ["MUTANT_UNDER_TEST"] != "cell.x_one__mutmut_4"
 
+def test_slow():
+    assert os.environ["MUTANT_UNDER_TEST"] != "cell.x_one__mutmut_2"
+
 def test_not_recorded():
     raise AssertionError
 """
@@ -178,9 +181,9 @@ SCRIPT = """
 from tests.mutant_children import Ledger, serve_called
 from tests.mutant_map import Bearing
 
-tests = ["checks/test_cell.py::test_value", "checks/test_cell.py::test_end"]
+tests = ["checks/test_cell.py::test_value", "checks/test_cell.py::test_end", "checks/test_cell.py::test_slow"]
 bearing = Bearing(imported=[], loaded=[], dependents={}, sections=[], files={}, table_files=[],
-                  recorded={"cell.x_one": tests}, seconds={tests[0]: -3.8, tests[1]: 0.05})
+                  recorded={"cell.x_one": tests}, seconds={tests[0]: -3.8, tests[1]: 0.05, tests[2]: 1.1})
 serve_called([f"cell.x_one__mutmut_{n}" for n in range(1, 5)], bearing, [], Ledger("s", "t"))
 """
 
