@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
+from constructions import bank_cases
 from constructions.bank_cases import MEMORY_LIMIT, PRIMES, requested_banks
 from iha_theory import FLOATS, INTEGERS, POLYNOMIALS, RATIONALS, RESIDUES, Means, Request, Scope, load_graph
-from iha_theory.count import memory
 from iha_theory.residues import is_prime
 
 
@@ -118,26 +118,47 @@ def test_graphs_that_are_refused(tmp_path):
     assert only(Request(graph=whole, k=2, n=2)).parameters["graph"] is whole
 
 
-def test_memory_is_estimated_from_the_layer_and_refused_at_the_limit(tmp_path):
-    largest = next(k for k in range(1, 10**6) if memory(sizes(k, 2, 900), 900, 8) > MEMORY_LIMIT)
-    dense = graph(tmp_path, np.ones((900, 900), dtype=int))
-    assert requested_banks(Request(graph=dense, k=largest - 1, means=Means.RESIDUE), lambda k, d, n: sizes(k, 2, n))
-    with pytest.raises(ValueError, match=r"n=900, d=1, k=\d+ over the residues needs about 2.0 GiB, more than the limit of "
-                                         r"2 GiB; no means fits"):
-        requested_banks(Request(graph=dense, k=largest, means=Means.RESIDUE), lambda k, d, n: sizes(k, 2, n))
-    with pytest.raises(ValueError, match="over the integers needs about .* GiB, .*; residue means would fit"):
-        requested_banks(Request(graph=dense, k=9), sizes)
-    with pytest.raises(ValueError, match="over the floats needs about"):
-        requested_banks(Request(graph=dense, k=100, means=Means.FLOAT), sizes)
+def test_memory_is_refused_beyond_the_limit_and_the_advice_is_what_fits(monkeypatch, tmp_path):
+    """A layer of 2^28 numbers of 8 bytes fills the 2 GiB."""
+    small = graph(tmp_path, [[0, 1], [2, 0]])
+    monkeypatch.setattr(bank_cases, "memory", lambda layer, tokens, size: layer["numbers"] * size)
+
+    def ask(numbers, means):
+        layer = {"numbers": numbers, "head": 1, "pseudo": 1, "value": 1}
+        return requested_banks(Request(graph=small, k=4, means=means), lambda k, d, n: layer)
+
+    assert MEMORY_LIMIT == 2**31
+    assert ask(2**28, Means.RESIDUE)
+    for numbers, means, needs, advice in (
+        (2**28 + 1, Means.RESIDUE, "residues needs about 2.0", "no means fits; take fewer powers or a smaller graph"),
+        (2**28 + 1, Means.EXACT, "integers needs about 18.0", "no means fits; take fewer powers or a smaller graph"),
+        (2**28, Means.EXACT, "integers needs about 18.0", "residue means would fit"),
+        (2**28, Means.FLOAT, "floats needs about 18.2", "residue means would fit"),
+    ):
+        says = f"n=2, d=2, k=4 over the {needs} GiB, more than the limit of 2 GiB; {advice}"
+        with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
+            ask(numbers, means)
 
 
-def test_features_and_floats_need_no_generic_point_and_less_memory(tmp_path):
-    middle = graph(tmp_path, np.ones((300, 300), dtype=int))
-    x = RATIONALS.array(np.ones((300, 1), dtype=int))
-    with pytest.raises(ValueError, match="over the integers"):
-        requested_banks(Request(graph=middle, k=36), sizes)
-    assert requested_banks(Request(graph=middle, k=36, features=x), sizes)
-    assert requested_banks(Request(graph=middle, k=36, means=Means.FLOAT), sizes)
+def test_the_memory_of_exact_means_by_hand(tmp_path):
+    """Four heads, two pseudo-heads, n = 2, d = 1, k = 4: 188 weights and, twice, 16 virtual tokens of 3 features.
+
+    Row sums below 3 take 2 bits, so that a power has 8; 48 large numbers have n d = 2 digits of twice 8 bits.
+    """
+    layer, entries = sizes(4, 1, 2) | {"pseudo": 2}, 188 + 2 * 16 * 3
+    whole = {"graph": graph(tmp_path, [[0, 1], [2, 0]]), "k": 4, "d": 1}
+    assert bank_cases._exact_memory(layer, whole, 2, INTEGERS) == 72 * entries + 48 * (2 * 2 * 8) // 8
+    assert bank_cases._exact_memory(layer, whole, 2, FLOATS) == (72 + 8 // 8) * entries
+    assert bank_cases._exact_memory(layer, whole | {"features": [[1], [2]]}, 2, INTEGERS) == (72 + 8 // 8) * entries
+    # Numerators below 2 * 3 and the denominator 2: 3 + 2 bits, 20 for a power.
+    halves = whole | {"graph": graph(tmp_path, [[0, 0.5], [2, 0]])}
+    assert bank_cases._exact_memory(layer, halves, 2, FLOATS) == (72 + 20 // 8) * entries
+    assert bank_cases._exact_memory(layer, halves, 2, RATIONALS) == (72 + 20 // 16) * entries + 48 * (2 * 2 * 20) // 8
+    # Without a graph, entries of one digit: row sums of 63 take 6 bits; 188 weights and, twice, 56 tokens of 3 features.
+    assert bank_cases._exact_memory(layer, {"k": 4, "d": 1}, 7, FLOATS) == (72 + 24 // 8) * (188 + 2 * 56 * 3)
+    # Seven large numbers of 12 bits, in whole bytes.
+    one = dict.fromkeys(layer, 1)
+    assert bank_cases._exact_memory(one, {"graph": graph(tmp_path, [[2]]), "k": 3, "d": 1}, 1, INTEGERS) == 72 * (7 + 4) + 10
 
 
 def test_the_range_of_float_means_is_two_to_the_250():

@@ -123,6 +123,22 @@ def test_the_error_of_residues_by_hand(monkeypatch):
     assert said_of([[0, HALF], [HALF, 0]], 3) == missed(2 * terms * 2**12 * 4**2)
 
 
+def test_the_memory_of_a_report_by_hand(monkeypatch):
+    """n = 2, k = 3, 8 bytes each: 81 weights and, twice, 6 virtual tokens of 3 features, all twice; 12 entries of powers."""
+    needed = 2 * 8 * (81 + 2 * 6 * 3) + 12 * 64
+    monkeypatch.setattr(bounds_module, "_MEMORY_LIMIT", needed)
+    assert report([[0, 1], [2, 0]], 3).rows
+    monkeypatch.setattr(bounds_module, "_MEMORY_LIMIT", needed - 1)
+    with pytest.raises(ValueError, match=r"^n=2, k=3: the layers that meet the bounds need about 0.0 GiB, more"):
+        report([[0, 1], [2, 0]], 3)
+
+
+@pytest.mark.parametrize(("number", "says"), [(1, "A"), (2, "2 A"), (10**30 - 1, f"{10**30 - 1} A"),
+                                              (10**30, "qA, q of 100 bits")])
+def test_a_long_multiple_is_shown_by_its_length(number, says):
+    assert bounds_module._multiple(number) == says
+
+
 @pytest.mark.parametrize(("rows", "k", "height"), [
     ([[0, 2], [2, 0]], 3, 2 * (9**3 * 4 * 27) * 3**12 * 4**2),
     ([[0, HALF], [HALF, 0]], 3, 2 * (9**3 * 4 * 27) * 2**12 * 4**2),
