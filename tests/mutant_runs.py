@@ -66,7 +66,7 @@ def shares(mutants: Iterable[str], bearing: Bearing) -> list[list[str]]:
 
 
 def jobs_of(mutants: Iterable[str], bearing: Bearing, options: Sequence[str], ledger: Ledger) -> list[Job]:
-    """What there is to do, each with a word for it: the shares of the called functions, then every module's imported ones."""
+    """What there is to do, each with a word for it: every module's imported functions, then the shares of the called ones."""
     called: list[str] = []
     imported: dict[str, list[str]] = {}
     for mutant in mutants:
@@ -75,10 +75,10 @@ def jobs_of(mutants: Iterable[str], bearing: Bearing, options: Sequence[str], le
             imported.setdefault(module_of(mutant), []).append(mutant)
         else:
             called.append(mutant)
-    jobs: list[Job] = [("called functions", partial(serve_called, share, bearing, options, ledger))
-                       for share in shares(called, bearing)]
-    return jobs + [(module, partial(serve_imported, module, names[i : i + CHUNK], bearing, options, ledger))
-                   for module, names in imported.items() for i in range(0, len(names), CHUNK)]
+    jobs: list[Job] = [(module, partial(serve_imported, module, names[i : i + CHUNK], bearing, options, ledger))
+                       for module, names in imported.items() for i in range(0, len(names), CHUNK)]
+    return jobs + [("called functions", partial(serve_called, share, bearing, options, ledger))
+                   for share in shares(called, bearing)]
 
 
 def check_unchanged(bearing: Bearing, options: Sequence[str], ledger: Ledger) -> None:

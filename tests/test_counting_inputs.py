@@ -64,6 +64,7 @@ def test_no_coefficient_modulus_or_example_is_left_out():
 
 @pytest.mark.parametrize(("n", "modulus", "every"), [(8, 2, True), (9, 1, False), (5, 3, True), (6, 3, False)])
 def test_every_residue_is_tried_up_to_eight_tokens_and_three_hundred_inputs(n, modulus, every):
+    assert PIPELINE.requested is not None
     case, = PIPELINE.requested(Request(n=n, modulus=modulus))
     assert (case.scope is Scope.SIZE) == every == case.name.endswith("every residue")
     assert ("inputs" in case.parameters) == (not every)

@@ -219,8 +219,8 @@ def test_what_runs_on_import_and_what_no_test_calls_is_run_in_fresh_imports():
     names = [f"book.tables.{function}__mutmut_{n}" for n in (1, 2) for function in ("x_row", "x_cell", "x_alone")]
     jobs = mutant_runs.jobs_of(names, BEARING, [], mutant_children.Ledger("s", "t"))
     assert [(word, work.func.__name__) for word, work in jobs if isinstance(work, partial)] == [
-        ("called functions", "serve_called"), ("book.tables", "serve_imported")]
-    shared, single = (work.args for _, work in jobs if isinstance(work, partial))
+        ("book.tables", "serve_imported"), ("called functions", "serve_called")]
+    single, shared = (work.args for _, work in jobs if isinstance(work, partial))
     assert shared[0] == ["book.tables.x_cell__mutmut_1", "book.tables.x_cell__mutmut_2"]
     assert single[1] == [name for name in names if "x_cell" not in name]
 
