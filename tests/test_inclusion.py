@@ -137,13 +137,14 @@ def test_the_mean_of_integers_is_refused():
 
 
 def test_the_layer_with_rotary_positions_is_masked_as_asked():
-    """A later token counts without a mask and does not with one."""
+    """A later token counts without a mask and does not with one; virtual tokens are counted token by token."""
     sizes = {"n": 2, "d": 1, "key": 2, "heads": 1, "pseudo_heads": 2, "seed": 7}
     instance = ROTARY.instance(domain=RATIONALS, **sizes)
     other = dataclasses.replace(instance, x=np.concatenate([instance.x[:1], instance.x[1:] * 3]))
     for mask, sees_all in ((None, True), (token_causal, False), (flat_causal, False)):
         first, changed = (each.turned(each.layer, mask, lambda token, j: token)[0] for each in (instance, other))
         assert (first != changed).any() == sees_all
+    assert [instance.virtual(token, j) for token in range(2) for j in range(2)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("domain", "comes_round"), [(RATIONALS, True), (BALLS, False)])

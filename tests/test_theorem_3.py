@@ -26,7 +26,9 @@ from constructions.blocks import (
 )
 from constructions.filter_routings import SIGNED, chosen_cover
 from constructions.oracle import filter_bank
+from constructions.theorem_3_polynomial_filter import IHA_BANK
 from iha_theory import INTEGERS, RATIONALS, RESIDUES, ceil_sqrt, forward, linear, load_graph
+from iha_theory.verification import build
 from tests import reference
 
 CASES = json.loads((Path(__file__).parent / "cases" / "polynomial.json").read_text())["cases"]
@@ -238,3 +240,16 @@ def test_python_integers_of_any_length_are_taken():
     large = 10**30
     weights = polynomial_filter(np.array([[large]], dtype=object), 4, 1)
     assert forward(weights, np.array([[1, 1]], dtype=object), linear)[0].tolist() == [1, large, large**2, large**3]
+
+
+def test_a_graph_is_normalised_as_its_case_says():
+    row, sym = (build(IHA_BANK, case).a for kind in ("row", "sym") for case in IHA_BANK.cases
+                if case.parameters.get("normalize") == kind)
+    assert set(row.sum(axis=1)) == {1}
+    assert np.linalg.norm(sym, 2) == pytest.approx(1)
+    assert not np.allclose(sym.sum(axis=1), 1)
+
+
+def test_a_fraction_is_no_integer():
+    with pytest.raises(ValueError, match="^1/2 is no integer; use the rationals$"):
+        lifted([Fraction(1, 2)], INTEGERS.array([1]))

@@ -13,6 +13,7 @@ from iha_theory import report, verification
 from iha_theory.claims import (
     Claim,
     Erratum,
+    Evidence,
     Means,
     Premise,
     Proof,
@@ -183,8 +184,9 @@ def test_proofs_are_a_job_of_their_own_at_the_end_of_their_theorem(tmp_path):
     assert [(job.theorem, job.section, job.name) for job in jobs_of(book)] == [
         (0, 0, "value=4"), (1, 0, "value=4"), (1, 0, "machine-checked proofs")]
     rows = list(verify(book))
-    assert [(row.theorem, row.claim, row.says, row.scope) for row in rows if row.means is Means.PROOF] == [
-        ("8", "proof:some", "it is so", Scope.ALL)]
+    assert [row for row in rows if row.means is Means.PROOF] == [
+        Evidence("8", "proof:some", "it is so", "⊢", "proofs/Some.v", Scope.ALL, Means.PROOF, Verdict.HOLDS, Verdict.HOLDS,
+                 remark="accepted without axioms")]
     assert [row.claim for row in verify(book, Request())] == ["four", "four", "proof:some"]
 
 
