@@ -16,7 +16,9 @@ from constructions.oracle import filter_bank
 from constructions.power_structure import Powers
 from constructions.sample_matrices import GALLERY, sample
 from iha_theory import RATIONALS
+from iha_theory.residues import Residues
 from iha_theory.verification import build, rounded_up
+from tests.sameness import is_same
 
 HALF = Fraction(1, 2)
 
@@ -121,6 +123,20 @@ def test_the_error_of_residues_by_hand(monkeypatch):
     assert said_of([[0, 2], [2, 0]], 3) == missed(2 * terms * 3**12 * 4**2)
     # Half of it: row sums at most 1, common denominator 2, and A^2 = I / 4.
     assert said_of([[0, HALF], [HALF, 0]], 3) == missed(2 * terms * 2**12 * 4**2)
+
+
+def test_a_report_from_residues_is_the_same_each_time(monkeypatch):
+    monkeypatch.setattr(bounds_module, "_EXACT_WORK", 0)
+    drawn = []
+
+    def residues(values, prime):
+        drawn.append((values, prime))
+        return Residues(values, prime)
+
+    monkeypatch.setattr(bounds_module, "Residues", residues)
+    for _ in range(2):
+        report([[0, 1], [2, 0]], 3)
+    assert is_same(drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :])
 
 
 def test_the_memory_of_a_report_by_hand(monkeypatch):

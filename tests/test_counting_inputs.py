@@ -56,6 +56,7 @@ def test_no_coefficient_modulus_or_example_is_left_out():
         assert sorted(g % modulus for g in order.coefficients) == list(range(modulus))
         assert order.symmetric.tolist() == [int(g % modulus == 1 % modulus) for g in order.coefficients]
     example = EXAMPLE_123.instance(domain=INTEGERS)
+    assert (example.tokens, example.instead) == ((1, 2, 3), ((1, 2, 3, 4), 5, 13))
     # 2M < 10.
     assert example.moduli.tolist() == [0, 0, 1, 0]
     every_g = next(claim for claim in EXAMPLE_123.errata[0].corrected if claim.id == "example-every-g")

@@ -9,6 +9,7 @@ import pytest
 from constructions.device_instances import LARGEST, device_cases, filter_case, shift_case
 from iha_theory import forward, hard, linear, softmax
 from iha_theory.device_cases import Arithmetic
+from tests.sameness import is_same
 
 DOUBLES = Arithmetic(2**-53, 2**-53)
 
@@ -130,3 +131,9 @@ def test_the_bound_of_soft_shifts_by_hand():
     tokens, weight = case.x[:, 0], exp(2.7 * 0.75) + 4
     leak = np.abs(tokens.sum() - 5 * case.target) / weight
     assert np.allclose(bound, 2 * leak + 0.25 * (np.abs(case.target) + 5 * np.abs(tokens).sum() / weight), rtol=1e-12)
+
+
+def test_an_instance_is_the_same_each_time_and_another_with_another_seed():
+    for make in (filter_case, shift_case):
+        assert is_same(make(seed=1), make(seed=1))
+        assert not is_same(make(seed=1).x, make(seed=2).x)

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from constructions import CATALOGUE
@@ -37,6 +38,7 @@ from iha_theory.verification import (
     verify,
     verify_in_parallel,
 )
+from tests.sameness import is_same
 from tests.small_theorems import IS_FOUR, case, row, section, theorem
 
 PRIMES = (1048583, 1048589)
@@ -245,3 +247,15 @@ def test_every_claim_of_the_book_has_the_expected_verdict(theorem, section, case
     for found in rows:
         if found.verdict is Verdict.FAILS:
             assert found.witness is not None
+
+
+@pytest.mark.parametrize(("theorem", "section", "case"), JOBS)
+def test_an_instance_is_the_same_each_time(theorem, section, case):
+    assert is_same(build(section, case), build(section, case))
+
+
+def test_sameness_is_told_from_difference():
+    for one, other in ((1, 2), ([1], [1, 1]), ({"a": 1}, {"b": 1}), (np.array([1, 2]), np.array([1, 3])),
+                       (np.ones((1, 2)), np.ones((2, 1))), (IS_FOUR, PRINTED)):
+        assert is_same(one, one)
+        assert not is_same(one, other)
