@@ -63,9 +63,19 @@ def test_no_coefficient_modulus_or_example_is_left_out():
     assert every_g.left(example).tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize(("n", "modulus", "every"), [(8, 2, True), (9, 1, False), (5, 3, True), (6, 3, False)])
+@pytest.mark.parametrize(("n", "modulus", "every"), [(8, 2, True), (9, 1, False), (5, 3, True), (6, 3, False),
+                                                     (1, 300, True), (1, 301, False)])
 def test_every_residue_is_tried_up_to_eight_tokens_and_three_hundred_inputs(n, modulus, every):
     assert PIPELINE.requested is not None
     case, = PIPELINE.requested(Request(n=n, modulus=modulus))
     assert (case.scope is Scope.SIZE) == every == case.name.endswith("every residue")
     assert ("inputs" in case.parameters) == (not every)
+
+
+@pytest.mark.parametrize(("n", "modulus", "products"), [
+    (4, 2, 3 * 4**2 * 8 * 2**4 * 4 * 4), (5, 3, 3 * 5**2 * 10 * 3**5 * 5 * 9)])
+def test_the_plain_network_is_tried_where_three_million_products_do(n, modulus, products):
+    """3 N^2 (G + 2) hidden units, M^N inputs, N tokens, ceil(sqrt N)^2 columns; G = 2M + 2."""
+    assert PIPELINE.requested is not None
+    (case,) = PIPELINE.requested(Request(n=n, modulus=modulus))
+    assert case.parameters["bumps"] == (products <= 3_000_000)

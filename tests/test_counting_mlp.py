@@ -43,6 +43,7 @@ def test_the_activations():
     assert [divides(3)(s) for s in range(-4, 5)] == [0, 1, 0, 0, 1, 0, 0, 1, 0]
     assert [divides(1)(s) for s in (0, 1, 2)] == [1, 1, 1]
     assert divides(3)(RATIONALS.element(Fraction(13, 4))) == Fraction(3, 4)
+    assert divides(3)(RATIONALS.element(Fraction(7, 2))) == Fraction(1, 2)
     assert divides(3)(RATIONALS.element(6)) == 1
     assert [relu(s) for s in (-2, 0, 5)] == [0, 0, 5]
 
