@@ -7,8 +7,10 @@ import time
 import tomllib
 
 import numpy as np
+import pytest
 
 import iha_theory.commands as commands
+from constructions.__main__ import main as console_script
 from tests.command_line import ROOT, refused
 
 
@@ -33,6 +35,15 @@ def test_help_and_no_command_are_answered(run):
         code, out, _ = run(*arguments)
         assert code == 0
         assert "usage: iha-theory" in out
+
+
+def test_the_console_script_ends_with_the_exit_code_and_reads_the_book(monkeypatch, capsys):
+    for arguments, code, says in ((["claims", "1"], 0, "Theorem 1"), (["claims", "9"], 2, "no theorem '9'")):
+        monkeypatch.setattr(sys, "argv", ["iha-theory", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            console_script()
+        assert ended.value.code == code
+        assert says in "".join(capsys.readouterr())
 
 
 def test_the_version_is_that_of_the_project(run):
