@@ -74,7 +74,8 @@ def test_fewer_and_more_are_strict_and_at_most_is_not(section, case):
     instance = build(section, case)
     assert instance.strict == (section.claims[0].id not in NOT_STRICT)
     assert instance.least.tolist() == [int(instance.strict), *[0] * (len(instance.coefficients) - 1)]
-    assert section.claims[0].says.endswith(", and the constant one is positive" if instance.strict else "difference is negative")
+    ending = ", and the constant one is positive" if instance.strict else "difference is negative"
+    assert section.claims[0].says.endswith(ending)
 
 
 def test_every_inequality_but_one_is_among_them():
