@@ -149,6 +149,21 @@ def test_the_memory_of_a_report_by_hand(monkeypatch):
         report([[0, 1], [2, 0]], 3)
 
 
+def test_too_much_memory_is_told_in_gibibytes(monkeypatch):
+    monkeypatch.setattr(bounds_module, "memory", lambda *_: 3 * 2**30)
+    monkeypatch.setattr(bounds_module, "_MEMORY_LIMIT", 5 * 2**30)
+    with pytest.raises(ValueError, match=r"need about 6.0 GiB, more than the limit of 5 GiB; take fewer powers or a smaller"):
+        report([[0, 1], [2, 0]], 3)
+
+
+def test_residues_serve_where_exact_numbers_are_too_long(monkeypatch):
+    """n = 2, k = 3: 12 bits are two long numbers of 5 beside a short one, and 2 heads take 2 * 2^3 * 3 products of them."""
+    monkeypatch.setattr(bounds_module, "_LONG_NUMBER", 5)
+    for most, verified in ((47, {"2", "3"}), (48, {"3"}), (72, set())):
+        monkeypatch.setattr(bounds_module, "_EXACT_WORK", most)
+        assert {row[1] for row in report([[0, 1], [2, 0]], 3).rows if "error at most" in row[3]} == verified
+
+
 @pytest.mark.parametrize(("number", "says"), [(1, "A"), (2, "2 A"), (10**30 - 1, f"{10**30 - 1} A"),
                                               (10**30, "qA, q of 100 bits")])
 def test_a_long_multiple_is_shown_by_its_length(number, says):

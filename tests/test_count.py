@@ -165,3 +165,9 @@ def test_every_verdict_of_the_accounts_is_the_expected_one(theorem):
     rows = list(verify([theorem]))
     assert rows
     assert is_sound(rows)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_no_root_is_taken_of_what_is_not_positive(k):
+    with pytest.raises(ValueError, match=f"^k: got {k}, wanted at least 1$"):
+        ceil_sqrt(k)

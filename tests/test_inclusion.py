@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constructions.inclusion_gaps import ROTARY
+from constructions.inclusion_sections import drawn_inclusion
 from constructions.inclusions import free_inclusion, inclusion
 from constructions.repeated_tokens import separating_layer
 from constructions.score_functions import drawn
@@ -152,3 +153,11 @@ def test_four_quarter_turns_are_none_and_four_radians_are_some(domain, comes_rou
     instance = ROTARY.instance(domain=domain, n=2, d=1, key=2, heads=1, pseudo_heads=2, seed=7)
     still, turned = (instance.turned(instance.layer, None, lambda token, j, step=step: step * token) for step in (0, 4))
     assert all(bool(a == b) if comes_round else not a.overlaps(b) for a, b in zip(still.flat, turned.flat, strict=True))
+
+
+@pytest.mark.parametrize(("pick", "picked"), [("last", 2), ("first", 0), ("mean", None), (1, 1)])
+def test_the_pseudo_head_that_is_picked(pick, picked):
+    instance = drawn_inclusion(domain=RATIONALS, n=1, d=1, heads=1, pseudo_heads=3, pick=pick)
+    assert instance.picked == picked
+    weights = instance.layer.fields()["collapse"].ravel()
+    assert all(bool(weight != 0) == (picked in (None, j)) for j, weight in enumerate(weights))

@@ -235,6 +235,7 @@ def test_as_many_processes_work_as_asked_for_and_none_is_waited_for_at_the_end(m
     assert isinstance(rows, Generator)
     rows.close()
     assert seen[:2] == [3, (False, True)]
+    assert [row.case for row in verify_in_parallel(asking, [], Request(k=5), 1)] == ["value=5"]
 
 
 JOBS = [pytest.param(t, s, c, id=f"{t.key}: {c.name}") for t in CATALOGUE for s in t.sections for c in s.cases]
