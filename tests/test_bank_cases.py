@@ -1,11 +1,14 @@
 """Which case a user's options ask for: domain, scope, sizes and primes, and every refusal, at its edge."""
 
+import dataclasses
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
-from constructions import bank_cases
+from constructions import bank_cases, polynomial_filter
+from constructions.bank import bank
 from constructions.bank_cases import MEMORY_LIMIT, PRIMES, requested_banks
 from iha_theory import FLOATS, INTEGERS, POLYNOMIALS, RATIONALS, RESIDUES, Means, Request, Scope, load_graph
 from iha_theory.residues import is_prime
@@ -169,3 +172,12 @@ def test_the_range_of_float_means_is_two_to_the_250():
     for beyond in (RATIONALS.array([1, 2**250 + 1]), RATIONALS.array([1]) / (2**250 + 1)):
         with pytest.raises(ValueError, match=r"^float means: a number beyond 2\^250 or below 2\^-250 .* use exact means$"):
             _refuse_extremes(edge, beyond)
+
+
+@pytest.mark.parametrize(("entry", "feature", "refused"), [(2**251, 0, True), (2**120, 2**140, True), (2**100, 2**100, False)])
+def test_float_means_refuse_extreme_weights_and_extreme_outputs(tmp_path, entry, feature, refused):
+    """k = 2: the weights hold A, the output holds A X."""
+    large = dataclasses.replace(graph(tmp_path, [[1]]), adjacency=RATIONALS.array([[entry]]))
+    source = {"domain": FLOATS, "k": 2, "d": 1, "graph": large, "features": RATIONALS.array([[feature]])}
+    with pytest.raises(ValueError, match="beyond 2.250") if refused else nullcontext():
+        bank(lambda a: polynomial_filter(a, 2, 1), **source)

@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from constructions import counting_pipeline
 from constructions.counting_pipeline import PIPELINE
 from constructions.cpm3 import detects_every_swap, is_symmetric
 from constructions.order_sensitivity import EXAMPLE_123, Order
@@ -74,8 +75,17 @@ def test_every_residue_is_tried_up_to_eight_tokens_and_three_hundred_inputs(n, m
 
 @pytest.mark.parametrize(("n", "modulus", "products"), [
     (4, 2, 3 * 4**2 * 8 * 2**4 * 4 * 4), (5, 3, 3 * 5**2 * 10 * 3**5 * 5 * 9)])
-def test_the_plain_network_is_tried_where_three_million_products_do(n, modulus, products):
+def test_the_plain_network_is_tried_where_so_many_products_do(monkeypatch, n, modulus, products):
     """3 N^2 (G + 2) hidden units, M^N inputs, N tokens, ceil(sqrt N)^2 columns; G = 2M + 2."""
     assert PIPELINE.requested is not None
-    (case,) = PIPELINE.requested(Request(n=n, modulus=modulus))
-    assert case.parameters["bumps"] == (products <= 3_000_000)
+    for most, tried in ((products, True), (products - 1, False)):
+        monkeypatch.setattr(counting_pipeline, "_MOST_PRODUCTS", most)
+        (case,) = PIPELINE.requested(Request(n=n, modulus=modulus))
+        assert case.parameters["bumps"] == tried
+
+
+@pytest.mark.parametrize(("n", "inputs"), [(12, 40), (13, 3)])
+def test_fewer_inputs_are_tried_where_tokens_are_not_symbols(n, inputs):
+    assert PIPELINE.requested is not None
+    (case,) = PIPELINE.requested(Request(n=n, modulus=5))
+    assert len(case.parameters["inputs"]) == inputs

@@ -11,7 +11,7 @@ from constructions.cpm3_request import Asked, asked
 from constructions.shorter_sequences import SHORTER
 from constructions.temperature import ROUNDING
 from constructions.theorem_4_cpm3 import LAYER, THEOREM
-from iha_theory import Request, verify
+from iha_theory import RATIONALS, Request, verify
 from iha_theory.claims import Means, Verdict
 
 
@@ -45,6 +45,13 @@ def test_polynomials_are_evaluated_at_integers():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         list(verify([THEOREM], Request(**options)))
+
+
+@pytest.mark.parametrize(("options", "heads"), [
+    ({"n": 16, "pseudo_heads": 2}, 4), ({"n": 25, "pseudo_heads": 3}, 5), ({"n": 4, "pseudo_heads": 1}, None),
+    ({"n": 9}, 3), ({"n": 5, "multi_head": True}, 5)])
+def test_a_number_of_heads_is_claimed_where_so_few_pseudo_heads_reach_it(options, heads):
+    assert LAYER.instance(domain=RATIONALS, **options).heads == heads
 
 
 def test_broken_premises_are_refused():
