@@ -174,7 +174,8 @@ def test_the_range_of_float_means_is_two_to_the_250():
             _refuse_extremes(edge, beyond)
 
 
-@pytest.mark.parametrize(("entry", "feature", "refused"), [(2**251, 0, True), (2**120, 2**140, True), (2**100, 2**100, False)])
+@pytest.mark.parametrize(("entry", "feature", "refused"), [
+    (2**251, 0, True), (2**120, 2**140, True), (2**100, 2**100, False)])
 def test_float_means_refuse_extreme_weights_and_extreme_outputs(tmp_path, entry, feature, refused):
     """k = 2: the weights hold A, the output holds A X."""
     large = dataclasses.replace(graph(tmp_path, [[1]]), adjacency=RATIONALS.array([[entry]]))
