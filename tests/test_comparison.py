@@ -201,3 +201,9 @@ def test_an_element_outside_the_domain_is_named_with_its_side_and_its_place():
         left, right = (np.array(values, dtype=object) for values in pair)
         with pytest.raises(TypeError, match=rf"^{side} side, index \(1,\): float is none of the integers"):
             compare(EQUAL, left, right, INTEGERS)
+
+
+def test_single_floats_are_compared_within_a_bound():
+    assert compare(EQUAL, 1.0, 1.5, FLOATS, 0.5).verdict is AGREES
+    assert compare(EQUAL, 1.0, 1.5, FLOATS, 0.25).verdict is FAILS
+    assert compare(LESS, 1.0, 2.0, FLOATS, 0.25).verdict is not FAILS

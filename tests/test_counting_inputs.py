@@ -89,3 +89,10 @@ def test_fewer_inputs_are_tried_where_tokens_are_not_symbols(n, inputs):
     assert PIPELINE.requested is not None
     (case,) = PIPELINE.requested(Request(n=n, modulus=5))
     assert len(case.parameters["inputs"]) == inputs
+
+
+def test_the_inputs_are_those_that_the_case_names():
+    largest = {case.parameters["modulus"] - 1 if case.parameters["largest"] is None else case.parameters["largest"]:
+               int(build(PIPELINE, case).inputs.max()) for case in PIPELINE.cases if "inputs" not in case.parameters}
+    assert 5 in largest
+    assert all(named == found for named, found in largest.items())
