@@ -182,3 +182,8 @@ def test_float_means_refuse_extreme_weights_and_extreme_outputs(tmp_path, entry,
     source = {"domain": FLOATS, "k": 2, "d": 1, "graph": large, "features": RATIONALS.array([[feature]])}
     with pytest.raises(ValueError, match="beyond 2.250") if refused else nullcontext():
         bank(lambda a: polynomial_filter(a, 2, 1), **source)
+
+
+def test_the_primes_of_a_request_are_the_same_each_time_and_others_for_another_size():
+    first, again, other = (only(Request(n=9, k=k, means=Means.RESIDUE)).parameters["primes"] for k in (5, 5, 6))
+    assert first == again != other

@@ -101,3 +101,18 @@ def test_the_claims_hold():
     rows = list(verify([Theorem("span", "", "", "", (MIXED, SPAN))]))
     assert [row for row in rows if not row.is_expected] == []
     assert len({row.claim for row in rows}) == 11
+
+
+def test_the_seed_is_that_of_the_draw(monkeypatch):
+    seeds = []
+
+    def drawn(kind, heads, pseudo_heads, seed=0):
+        seeds.append(seed)
+        return drawn_operators(kind, heads, pseudo_heads, seed)
+
+    monkeypatch.setattr("constructions.operator_span.drawn_operators", drawn)
+    operator_span("iha", 2, 1, seed=5)
+    assert seeds == [5]
+    one, again, other = (drawn_operators("iha", 2, 1, seed) for seed in (1, 1, 2))
+    assert (one == again).all()
+    assert (one != other).any()
