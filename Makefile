@@ -6,7 +6,7 @@
 #   make figures   redraw the figures
 #   make docs      regenerate the worked examples and the README's table
 #   make bench     measure against the baselines and write benchmarks/RESULTS.md; goes on where it was stopped
-#   make mutants   run the mutation tool; what survives and is not listed as equivalent is shown (about two hours)
+#   make mutants   run the mutation tool; what survives and is not listed as equivalent is shown (about an hour on two cores)
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PIP = .venv/bin/python -m pip --disable-pip-version-check --quiet
