@@ -108,10 +108,11 @@ def run_mutants(folder: Path, mutants: Sequence[str]) -> dict[str, str]:
         sys.path[:] = [str(Path.cwd()), *(entry for entry in sys.path if Path(entry or ".").resolve() != here)]
         os.environ["PYTHONPATH"] = str(Path.cwd())
         ledger = Ledger(digest(PACKAGES), digest((*PACKAGES, "tests")))
-        waiting = [mutant for mutant in mutants if mutant not in ledger.known()]
+        known = ledger.known()
+        waiting = [mutant for mutant in mutants if mutant not in known]
         if waiting:
             bearing = load_bearing()
-            if ledger.known().get(WHOLE) != "survived":
+            if known.get(WHOLE) != "survived":
                 _work([("all tests, without a change", partial(check_unchanged, bearing, options, ledger))], ledger, 0)
             _work(jobs_of(waiting, bearing, options, ledger), ledger, len(mutants))
         return ledger.known()
