@@ -158,7 +158,7 @@ def test_the_memory_of_exact_means_by_hand(tmp_path):
     assert bank_cases._exact_memory(layer, halves, 2, FLOATS) == (72 + 20 // 8) * entries
     assert bank_cases._exact_memory(layer, halves, 2, RATIONALS) == (72 + 20 // 16) * entries + 48 * (2 * 2 * 20) // 8
     # Without a graph, entries of one digit: row sums of 63 take 6 bits; 188 weights and, twice, 56 tokens of 3 features.
-    assert bank_cases._exact_memory(layer, {"k": 4, "d": 1}, 7, FLOATS) == (72 + 24 // 8) * (188 + 2 * 56 * 3)
+    assert bank_cases._exact_memory(layer, {"k": 8, "d": 1}, 7, FLOATS) == (72 + 8 * 6 // 8) * (188 + 2 * 56 * 3)
     # Seven large numbers of 12 bits, in whole bytes.
     one = dict.fromkeys(layer, 1)
     assert bank_cases._exact_memory(one, {"graph": graph(tmp_path, [[2]]), "k": 3, "d": 1}, 1, INTEGERS) == 72 * (7 + 4) + 10
