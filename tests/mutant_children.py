@@ -125,7 +125,7 @@ def run_imported(mutant: str, bearing: Bearing, options: Sequence[str], killers:
 def run_called(mutant: str, session: Any, items: Sequence[Any], seconds: float, report: int) -> NoReturn:
     """Run tests of a collected session with the mutant in force until one fails; end with 0, or 1 for a failure."""
     confine(mutant, seconds)
-    session.config.option.verbose = -2
+    session.config.pluginmanager.unregister(name="terminalreporter")
     for item, following in zip_longest(items, items[1:]):
         failed = True
         try:

@@ -193,7 +193,9 @@ def test_a_session_forks_a_child_for_each_mutant_and_runs_the_tests_that_are_rec
     (tmp_path / "checks" / "test_cell.py").write_text(TESTS)
     (tmp_path / "cell.py").write_text(MODULE)
     path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
-    subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, check=True)
+    process = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, check=True,
+                             capture_output=True, text=True)
+    assert process.stdout.startswith("\nno tests ran in")
     found = [json.loads(line) for line in (tmp_path / mutant_children.RESULTS).read_text().splitlines()]
     assert [(line["result"], line["by"]) for line in found] == [
         ("killed", "checks/test_cell.py::test_value"), ("survived", ""), ("timeout", ""),
