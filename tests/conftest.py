@@ -1,4 +1,8 @@
-"""Shared settings and fixtures: hypothesis repeats itself, so that a failure seen once is seen again; the command line."""
+"""Shared settings and fixtures: hypothesis repeats itself, so that a failure seen once is seen again; no model is looked for
+on the network; the command line.
+"""
+
+import os
 
 import pytest
 from hypothesis import settings
@@ -6,6 +10,7 @@ from hypothesis import settings
 from constructions.__main__ import load
 from iha_theory.cli import main
 
+os.environ["HF_HUB_OFFLINE"] = "1"
 settings.register_profile("steady", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("steady")
 

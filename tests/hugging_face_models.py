@@ -1,19 +1,14 @@
 """Small random models of Hugging Face transformers, made from a configuration, and their layers by hand."""
 
-import os
 
 import numpy as np
-import pytest
+import torch
+import transformers
+from torch import nn
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="needs the extra hugging-face")
-
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-
-from iha_theory import IHA, forward, softmax  # noqa: E402
-from iha_theory.torch_hugging_face import HeadMixing, interleave_heads  # noqa: E402
-from tests.torch_reference import DOUBLE, mask_of  # noqa: E402
+from iha_theory import IHA, forward, softmax
+from iha_theory.torch_hugging_face import HeadMixing, interleave_heads
+from tests.torch_reference import DOUBLE, mask_of
 
 transformers.logging.set_verbosity_error()
 

@@ -1,16 +1,11 @@
 """Generation of Hugging Face models with interleaved heads: with their caches it is generation without."""
 
-import os
 
 import pytest
+import torch
+from transformers import StaticCache
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="needs the extra hugging-face")
-
-import torch  # noqa: E402
-from transformers import StaticCache  # noqa: E402
-
-from tests.hugging_face_models import (  # noqa: E402
+from tests.hugging_face_models import (
     ALL,
     CAUSAL,
     MASKS,
@@ -20,9 +15,7 @@ from tests.hugging_face_models import (  # noqa: E402
     mixings,
     words,
 )
-from tests.torch_reference import close  # noqa: E402
-
-transformers.logging.set_verbosity_error()
+from tests.torch_reference import close
 
 
 @pytest.mark.parametrize("padding", ["none", "left"])

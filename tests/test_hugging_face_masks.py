@@ -1,18 +1,14 @@
 """Masks, models and arguments that interleaved heads serve or refuse in Hugging Face models."""
 
-import os
 from typing import Any
 
 import pytest
+import torch
+import transformers
+from torch import nn
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="needs the extra hugging-face")
-
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-
-from iha_theory.torch_hugging_face import NAME, HeadMixing, interleave_heads  # noqa: E402
-from tests.hugging_face_models import (  # noqa: E402
+from iha_theory.torch_hugging_face import NAME, HeadMixing, interleave_heads
+from tests.hugging_face_models import (
     ALL,
     LEFT,
     MASKS,
@@ -24,9 +20,7 @@ from tests.hugging_face_models import (  # noqa: E402
     randomise,
     words,
 )
-from tests.torch_reference import DOUBLE, close  # noqa: E402
-
-transformers.logging.set_verbosity_error()
+from tests.torch_reference import DOUBLE, close
 
 
 def test_attention_that_is_not_causal_and_cross_attention():

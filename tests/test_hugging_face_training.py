@@ -1,19 +1,16 @@
 """Hugging Face models with interleaved heads in training: steps, dropout, freezing, files, precision, compilation."""
 
 import copy
-import os
+from typing import Any
 
 import pytest
+import torch
+import transformers
+from safetensors.torch import load_file
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="needs the extra hugging-face")
-
-import torch  # noqa: E402
-from safetensors.torch import load_file  # noqa: E402
-
-from iha_theory.torch_hugging_face import interleave_heads  # noqa: E402
-from iha_theory.torch_init import parameter_groups  # noqa: E402
-from tests.hugging_face_models import (  # noqa: E402
+from iha_theory.torch_hugging_face import interleave_heads
+from iha_theory.torch_init import parameter_groups
+from tests.hugging_face_models import (
     CAUSAL,
     LEFT,
     LLAMA,
@@ -24,9 +21,7 @@ from tests.hugging_face_models import (  # noqa: E402
     model_of,
     words,
 )
-from tests.torch_reference import DOUBLE, close  # noqa: E402
-
-transformers.logging.set_verbosity_error()
+from tests.torch_reference import DOUBLE, close
 
 
 @pytest.mark.parametrize("mask", MASKS)
@@ -105,7 +100,8 @@ def test_half_precision_keeps_float32_masters_and_checkpointing_gives_the_same_g
     half = interleaved("llama", "token").to(torch.bfloat16)
     assert {p.dtype for mixing in mixings(half) for p in mixing.parameters()} == {torch.float64}
     torch.manual_seed(0)
-    fresh = transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA)).to(torch.bfloat16)
+    fresh: Any = transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA))
+    fresh.to(torch.bfloat16)
     interleave_heads(fresh, 3)
     assert {p.dtype for mixing in mixings(fresh) for p in mixing.parameters()} == {torch.float32}
     assert logits(fresh, x, LEFT).dtype == torch.bfloat16

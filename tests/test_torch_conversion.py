@@ -6,23 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 from torch import nn
 
 from iha_theory.torch_layer import InterleavedHeadAttention
 from tests.torch_reference import (
     DOUBLE,
+    LAYERS,
     MASKS,
+    QUICK,
     by_formula,
     close,
     random_weights,
 )
-
-QUICK = settings(max_examples=60, deadline=None, derandomize=True)
-LAYERS = st.fixed_dictionaries({
-    "heads": st.integers(1, 3), "pseudo": st.integers(1, 4), "model": st.integers(1, 5), "key": st.integers(1, 5),
-    "value": st.integers(1, 5), "seed": st.integers(0, 99)})
 
 
 @QUICK

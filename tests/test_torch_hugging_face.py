@@ -1,16 +1,11 @@
 """Models of Hugging Face transformers with interleaved heads: made from a configuration, held to the numpy formula."""
 
-import os
 
 import pytest
+import torch
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-transformers = pytest.importorskip("transformers", reason="needs the extra hugging-face")
-
-import torch  # noqa: E402
-
-from iha_theory.torch_hugging_face import interleave_heads  # noqa: E402
-from tests.hugging_face_models import (  # noqa: E402
+from iha_theory.torch_hugging_face import interleave_heads
+from tests.hugging_face_models import (
     ALL,
     CAUSAL,
     LEFT,
@@ -25,9 +20,7 @@ from tests.hugging_face_models import (  # noqa: E402
     randomise,
     words,
 )
-from tests.torch_reference import close  # noqa: E402
-
-transformers.logging.set_verbosity_error()
+from tests.torch_reference import close
 
 
 @pytest.mark.parametrize("padding", PADDINGS)

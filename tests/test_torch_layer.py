@@ -6,14 +6,16 @@ import copy
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iha_theory import forward, pseudo_heads, rotary, softmax
 from iha_theory.torch_layer import InterleavedHeadAttention
 from tests.torch_reference import (
     DOUBLE,
+    LAYERS,
     MASKS,
+    QUICK,
     by_formula,
     close,
     mask_of,
@@ -21,10 +23,6 @@ from tests.torch_reference import (
     random_weights,
 )
 
-QUICK = settings(max_examples=60, deadline=None, derandomize=True)
-LAYERS = st.fixed_dictionaries({
-    "heads": st.integers(1, 3), "pseudo": st.integers(1, 4), "model": st.integers(1, 5), "key": st.integers(1, 5),
-    "value": st.integers(1, 5), "seed": st.integers(0, 99)})
 #: Enough tokens for several chunks of virtual queries, or few.
 TOKENS = st.sampled_from((1, 2, 3, 7, 131, 300))
 

@@ -6,8 +6,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from iha_theory import IHA, flat_causal, forward, hard, linear, softmax, token_causal, windowed
+
+QUICK = settings(max_examples=60, deadline=None, derandomize=True)
+#: Arguments of :func:`random_weights`.
+LAYERS = st.fixed_dictionaries({
+    "heads": st.integers(1, 3), "pseudo": st.integers(1, 4), "model": st.integers(1, 5), "key": st.integers(1, 5),
+    "value": st.integers(1, 5), "seed": st.integers(0, 99)})
 
 # The machine that tests is shared, and the sizes here are small.
 torch.set_num_threads(1)
