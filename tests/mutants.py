@@ -14,6 +14,7 @@ they are, and names with * after it choose mutants.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import difflib
 import json
@@ -91,10 +92,15 @@ def made() -> Iterator[tuple[str, str, str]]:
 
 def main() -> int:
     """Have the mutants made unless told not to, run them, print what survived and is not known to be equivalent."""
-    if "--made" not in sys.argv[1:]:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=main.__doc__)
+    parser.add_argument("--made", action="store_true", help="take the mutants and the recorded tests as they are")
+    parser.add_argument("patterns", nargs="*", default=["*"], metavar="NAME", help="names of mutants, * stands for any part")
+    options = parser.parse_args()
+    if not options.made:
         subprocess.run([TOOL, "run", ANY], check=True)
-    patterns = [argument for argument in sys.argv[1:] if not argument.startswith("--")] or ["*"]
-    wanted = [found for found in made() if any(fnmatch(found[0], pattern) for pattern in patterns)]
+    wanted = [found for found in made() if any(fnmatch(found[0], pattern) for pattern in options.patterns)]
+    if not wanted:
+        parser.error(f"no mutant in {FOLDER}/ is named {' or '.join(options.patterns)}; leave --made out to have them made")
     wording = {name for name, before, after in wanted if is_wording(before, after)}
     results = run_mutants(FOLDER, [name for name, _, _ in wanted if name not in wording])
     known = equivalent(EQUIVALENT.read_text())

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests import mutant_children, mutant_runs
+from tests import mutant_children, mutant_runs, mutants
 from tests.mutant_map import Bearing, function_of, homes, module_of
 from tests.mutants import EQUIVALENT, change, equivalent, is_wording, sources
 
@@ -247,3 +247,27 @@ def test_a_digest_reads_sources_but_not_those_that_run_mutants(tmp_path, monkeyp
     assert mutant_runs.digest(["tests"]) == first
     (tmp_path / "tests" / "test_a.py").write_text("3")
     assert mutant_runs.digest(["tests"]) != first
+
+
+def test_no_mutant_at_all_is_no_success(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["mutants", "--made", "book.*"])
+    with pytest.raises(SystemExit) as stop:
+        mutants.main()
+    assert stop.value.code == 2
+    assert "no mutant in mutants/ is named book.*; leave --made out to have them made" in capsys.readouterr().err
+
+
+def test_only_a_survivor_that_is_not_listed_fails(monkeypatch, capsys, tmp_path):
+    listed = tmp_path / "equivalent.txt"
+    listed.write_text("# As good.\n\nm.x_f\n-a = 1\n+a = 2\n")
+    found = [("m.x_f__mutmut_1", "a = 1", "a = 2"), ("m.x_f__mutmut_2", "a = 1", "a = 3")]
+    monkeypatch.setattr(mutants, "EQUIVALENT", listed)
+    monkeypatch.setattr(mutants, "made", lambda: iter(found))
+    monkeypatch.setattr(sys, "argv", ["mutants", "--made"])
+    for second, code, says in (("killed", 0, "equivalent: 1, killed: 1, wording: 0 of 2"),
+                               ("survived", 1, "m.x_f\n-a = 1\n+a = 3\n\nequivalent: 1, not explained: 1, wording: 0 of 2")):
+        results = {"m.x_f__mutmut_1": "survived", "m.x_f__mutmut_2": second}
+        monkeypatch.setattr(mutants, "run_mutants", lambda *_, results=results: results)
+        assert mutants.main() == code
+        assert capsys.readouterr().out.strip() == says
